@@ -1,10 +1,16 @@
 package native
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"sync"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/mcpclient"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -32,29 +38,22 @@ type Report struct {
 	// Reach says why no turn can run, and what to do about it: the provider does not answer, refuses the
 	// key, or does not list the model. It is "" if nothing is known against it.
 	Reach string `json:"reach,omitempty"`
+	// Broken are keys whose promise does not hold although turns run, with why and what helps.
+	Broken map[string]string `json:"broken,omitempty"`
 }
 
-// Check reads the configuration as an engine with these options does, requests the provider's
-// models, and sends it the key. It asks no model, costs nothing, and waits 5 seconds at most. It
+// Check reads the configuration as an engine with these options does, looks for the files and programs that it names,
+// requests the provider's models, and sends it the key. It asks no model, costs nothing, and waits 5 seconds at most. It
 // fails if the configuration cannot be read.
 func Check(ctx context.Context, o *Options) (*Report, error) {
-	quiet := Options{}
-	if o != nil {
-		quiet = *o
-	}
-	quiet.Logger = nil // the engine itself warns
-	e, err := New(&quiet)
+	e, cfg, err := checked(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
-	cfg, err := e.configFor(ctx, protocol.Config{})
-	if err != nil {
-		return nil, err
-	}
 	p := cfg.Provider()
 	r := &Report{
-		Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: model.ShowURL(p.BaseURL), Key: "none needed",
+		Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: model.ShowURL(p.BaseURL), Key: "none needed", Broken: map[string]string{},
 		Policy: cfg.ApprovalPolicy, Sandbox: cfg.SandboxMode, Network: cfg.SandboxWorkspaceWrite.NetworkAccess,
 	}
 	policy := cfg.Sandbox()
@@ -62,12 +61,18 @@ func Check(ctx context.Context, o *Options) (*Report, error) {
 	if roots, err := e.newSandbox(cfg).Roots(policy, "", environ(cfg)); err == nil {
 		r.Temporary = roots.Paths
 	}
-	for _, to := range quiet.Failover.To {
+	for i, to := range e.options.Failover.To {
 		line := fmt.Sprintf("model %q of provider %q", to.Model, to.Provider)
 		if _, err := e.next(cfg, to); err != nil {
 			line += ": " + err.Error()
+			r.Broken[fmt.Sprintf("failover.to.%d", i)] = line + "; correct that, or no turn goes on there"
 		}
 		r.Failover = append(r.Failover, line)
+	}
+	if helper := e.options.Sandbox.Helper; len(helper) > 0 {
+		if _, err := e.newSandbox(cfg).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, cfg.Cwd, environ(cfg)); err != nil {
+			r.Broken["sandbox.helper"] = err.Error() + "; install it or correct the key, or you are asked about every command"
+		}
 	}
 	name := p.EnvKey
 	if name == "" && p.RequiresOpenAIAuth {
@@ -88,8 +93,92 @@ func Check(ctx context.Context, o *Options) (*Report, error) {
 		r.Key, r.Reach = "missing: set "+name, "not tried without the key"
 		return r, nil
 	}
-	if err := e.client(p).Check(ctx, cfg.Model); err != nil {
+	client := e.client(p)
+	if err := cmp.Or(begins(cfg), client.Check(ctx, cfg.Model)); err != nil {
 		r.Reach = err.Error()
+		return r, nil
+	}
+	if said := client.Window(ctx, cfg.Model); said > 0 && cfg.ContextWindow > said {
+		r.Broken["model_context_window"] = fmt.Sprintf("%d, and the server takes %d tokens: remove the key, or start the server with more", cfg.ContextWindow, said)
 	}
 	return r, nil
+}
+
+// checked returns an engine that logs nothing, and its configuration for a conversation in the current folder.
+func checked(ctx context.Context, o *Options) (*Engine, *config.Config, error) {
+	quiet := Options{}
+	if o != nil {
+		quiet = *o
+	}
+	quiet.Logger = nil // the engine itself warns
+	e, err := New(&quiet)
+	if err != nil {
+		return nil, nil, err
+	}
+	cwd, _ := os.Getwd() // a conversation names its own
+	cfg, err := e.configFor(ctx, protocol.Config{Cwd: cwd})
+	if err != nil {
+		return nil, nil, errors.Join(err, e.Close())
+	}
+	return e, cfg, nil
+}
+
+// begins returns why no conversation can begin: a file with instructions cannot be read.
+func begins(cfg *config.Config) error {
+	if cfg.InstructionsFile != "" {
+		if _, err := instructions(cfg, false, nil); err != nil {
+			return err
+		}
+	}
+	_, _, err := userInstructions(cfg)
+	return err
+}
+
+// CheckServers returns what is wrong with the configured MCP servers, by their names. It looks for their programs, and
+// with start it starts each, connects to it, and ends it.
+func CheckServers(ctx context.Context, o *Options, start bool) (map[string]string, error) {
+	e, cfg, err := checked(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	cfg.DeclineElicitations = true
+	c := &conversation{engine: e, cfg: cfg}
+	c.work.life = ctx
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	wrong := map[string]string{}
+	for name, server := range cfg.MCPServers {
+		if server.Enabled != nil && !*server.Enabled || e.startsSelf(server, cfg.Cwd) {
+			continue
+		}
+		all.Go(func() {
+			var err error
+			if start {
+				var client *mcpclient.Client
+				if client, err = c.startServer(name, server); err == nil {
+					_ = client.Close() // it did start
+				}
+			} else if server.Command != "" {
+				_, _, err = mcpclient.Find(&mcpclient.Options{Server: server, Environ: cfg.Environ, Dir: e.folderOf(server, cfg.Cwd), Programs: e.programs})
+			}
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				wrong[name] = cutOutput(err.Error())
+			}
+		})
+	}
+	all.Wait()
+	return wrong, e.Close()
+}
+
+// Reach connects to an address through its proxy, with a TLS handshake if it is https, and sends nothing. The error says
+// what to do about it.
+func Reach(ctx context.Context, address string, getenv func(string) string) error {
+	web, err := model.HTTPClient(getenv)
+	if err != nil {
+		return err
+	}
+	defer web.CloseIdleConnections()
+	return (&model.Client{Provider: config.Provider{BaseURL: address}, HTTP: web, Getenv: getenv}).Reach(ctx)
 }

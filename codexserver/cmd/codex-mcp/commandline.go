@@ -212,15 +212,18 @@ func (o *options) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the configuration and show which engine runs",
-		Long: `Checks the configuration, Codex, the native engine's provider and the sandbox.
-It says whether tasks can run, with what, and what is missing. The exit status
-is 1 when no task can run.`,
+		Long: `Tries what a task needs: the configuration, Codex, the native engine's provider,
+the sandbox, and the files, programs and folders that the configuration names.
+It says whether tasks can run, with what, and what to do. The exit status is 1
+when no task can run, or something that is configured does not hold. It takes
+ten seconds at most, and costs no tokens.`,
 		SuggestFor: []string{"auth", "config", "models", "setup"},
 		Args:       cobra.NoArgs,
 		Run:        func(*cobra.Command, []string) { o.run = d.Run },
 	}
 	if o.names(cmd) {
 		cmd.Flags().BoolVar(&d.json, "json", false, "print JSON")
+		cmd.Flags().BoolVar(&d.start, "start", false, "also start the MCP servers of config.toml, and end them")
 	}
 	return cmd
 }

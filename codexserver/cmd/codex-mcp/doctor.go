@@ -8,21 +8,27 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -57,61 +63,175 @@ type diagnosis struct {
 	Checks map[string]string `json:"checks,omitempty"`
 	// Problem says why no turn can run, "" when turns can run.
 	Problem string `json:"problem,omitempty"`
+	// Broken is what is configured and does not hold although turns can run, with what helps.
+	Broken []string `json:"broken,omitempty"`
+
+	bridge *appserver.Engine // to the Codex that was checked
 }
+
+// effect is what it means when a check finds something.
+type effect int
+
+const (
+	warns  effect = iota // turns run, as configured
+	breaks               // turns run, and something that is configured does not hold
+	stops                // no turn runs
+)
 
 // check is one of the things that doctor looks at.
 type check struct {
-	name string
-	// look fills in its part of the diagnosis, and says what is wrong.
-	look func(ctx context.Context, o *options, c *configuration, d *diagnosis) error
-	// remedies returns what helps when no turn can run; each of them is enough. Nil means that turns run in spite of
-	// the problem, which is a warning then.
+	name   string
+	effect effect
+	engine string // of which the effect is, "" for both
+	// look fills in its part of the diagnosis, and says what is wrong. All look at the same time, but those in last.
+	look func(ctx context.Context, o *doctorOptions, c *configuration, d *diagnosis) error
+	// remedies returns what helps when no turn can run; each of them is enough. Nil means that the error says it.
 	remedies func(d *diagnosis) []string
 }
 
 // checks are all but the choice of the engine. The remedies and the warnings have their order.
 var checks = []check{
-	{"native", checkNative, (*diagnosis).helpNative},
-	{"codex", checkCodex, (*diagnosis).helpCodex},
-	{"keys", func(_ context.Context, _ *options, c *configuration, _ *diagnosis) (err error) {
+	{"native", stops, "native", checkNative, (*diagnosis).helpNative},
+	{"codex", stops, "codex", checkCodex, (*diagnosis).helpCodex},
+	{"keys", warns, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) (err error) {
 		for _, key := range config.Unknown(c.home, c.overrides, true) {
 			err = errors.Join(err, errors.New("unknown key: "+key))
 		}
 		return err
 	}, nil},
-	{"rules", func(_ context.Context, _ *options, c *configuration, _ *diagnosis) error {
+	{"rules", breaks, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
 		_, err := rulefile.New(c.home, nil).List()
-		if err != nil {
-			err = fmt.Errorf("%w; none of these rules counts", err)
-		}
-		return err
+		return instead(err, "none of these rules counts; correct the file, or remove it and accept them again")
 	}, nil},
-	{"folder", func(_ context.Context, _ *options, c *configuration, _ *diagnosis) error {
+	{"folder", warns, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
 		return safefile.Exposed(runtime.GOOS, c.home)
 	}, nil},
-	{"sandbox", func(_ context.Context, _ *options, _ *configuration, d *diagnosis) error {
+	{"sandbox", warns, "", func(_ context.Context, _ *doctorOptions, c *configuration, d *diagnosis) error {
+		if len(c.settings.Sandbox.Helper) > 0 {
+			return nil // the check native tries it
+		}
 		_, err := box.New(box.Options{}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, os.TempDir(), os.Environ())
 		if err != nil {
 			d.Sandbox, err = err.Error(), fmt.Errorf("the sandbox does not work: %w", err)
 		}
 		return err
 	}, nil},
-	{"calls", func(_ context.Context, _ *options, c *configuration, _ *diagnosis) error {
+	{"calls", warns, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
 		if !c.settings.TrustedCalls {
 			return nil
 		}
 		return errors.New("calls.trusted: the argument config of a call may set every key, and so start any program")
 	}, nil},
+	{"cd", stops, "", func(_ context.Context, o *doctorOptions, _ *configuration, _ *diagnosis) error {
+		_, err := existingFolder(o.folder)
+		return err
+	}, nil},
+	{"conversations", stops, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
+		return instead(writable(filepath.Join(c.home, "sessions")), "no conversation can be kept there; correct CODEX_HOME or the rights of that folder")
+	}, nil},
+	{"approvals", breaks, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
+		if c.settings.Approvals.Log != nil {
+			return nil // checkLog opens it
+		}
+		return instead(writable(filepath.Dir(c.logFile())), "no approval counts, because none can be recorded; correct the rights of that folder")
+	}, nil},
+	{"worktrees", breaks, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
+		return instead(writable(git.Worktrees(c.home)), "no call can get a worktree; correct the rights of that folder")
+	}, nil},
+	{"shared", breaks, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
+		if !c.settings.Shared {
+			return nil
+		}
+		folder, err := shared.Open(c.home)
+		if err == nil {
+			err = folder.Close()
+		}
+		return instead(err, "so each client gets a server of its own (shared); correct that folder")
+	}, nil},
+	{"page", stops, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
+		a := &c.settings.Approvals
+		if !a.Pages() {
+			return nil
+		}
+		p, err := page.Listen(&page.Options{Port: a.PagePort, Origin: a.PageOrigin})
+		if err == nil {
+			err = p.Close()
+		}
+		return instead(err, "end what has the port, or correct approvals.page_port")
+	}, nil},
+	{"notify", breaks, "", checkNotify, nil},
+	{"mcp", breaks, "native", func(ctx context.Context, o *doctorOptions, c *configuration, _ *diagnosis) error {
+		wrong, err := native.CheckServers(ctx, c.nativeOptions(), o.start)
+		if err != nil {
+			return nil // the check native says it
+		}
+		for _, name := range slices.Sorted(maps.Keys(wrong)) {
+			err = errors.Join(err, fmt.Errorf("mcp_servers.%s: %s; correct that, or its tools are missing", config.JoinKey(name), wrong[name]))
+		}
+		return err
+	}, nil},
+}
+
+// checkLog tries the log of approvals and the file of --trace as a server with this engine opens them.
+func checkLog(o *doctorOptions, c *configuration, engine string) error {
+	end, err := c.openLogs(o.options, engine)
+	end()
+	return err
+}
+
+// instead adds to an error what follows from it and what helps.
+func instead(err error, words string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", err, words)
+}
+
+// writable returns why no file can be made in a folder, or in the one above it where it will be made.
+func writable(dir string) error {
+	info, err := os.Stat(dir)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+		info, err = os.Stat(dir)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder", dir)
+	}
+	f, err := os.CreateTemp(dir, ".codex-mcp-doctor-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// checkNotify looks for the programs of notify, ours and Codex's.
+func checkNotify(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) (err error) {
+	programs := map[string][]string{"notify.command": c.settings.Notify}
+	if cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides}); err == nil { // else another check says it
+		programs["notify"] = cfg.Notify
+	}
+	for _, key := range slices.Sorted(maps.Keys(programs)) {
+		if len(programs[key]) > 0 {
+			_, _, _, missing := notifyProgram(&box.Programs{}, programs[key][0])
+			if missing != nil {
+				err = errors.Join(err, fmt.Errorf("%s: %w; install it or correct the key", key, missing))
+			}
+		}
+	}
+	return err
 }
 
 // doctorOptions are the options of codex-mcp doctor.
 type doctorOptions struct {
 	*options
-	json bool
+	json, start bool
 }
 
 // Run checks everything that the server depends on, and prints one screen of a terminal (or JSON). The
-// exit status is 1 when no turn can run.
+// exit status is 1 when no turn can run, or something that is configured does not hold.
 func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
@@ -119,7 +239,7 @@ func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) error
 		o.log = slog.LevelError // the report has the warnings
 	}
 	c, err := configure(o.options, os.Getenv, o.logger(stderr))
-	d := diagnose(ctx, o.options, c, err)
+	d := diagnose(ctx, o, c, err)
 	var report bytes.Buffer
 	if o.json {
 		// Every part of it can be encoded.
@@ -131,41 +251,83 @@ func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) error
 	if _, err := stdout.Write(report.Bytes()); err != nil {
 		return err
 	}
-	if d.Problem != "" {
+	if d.Problem != "" || len(d.Broken) > 0 {
 		return status(1)
 	}
 	return nil
 }
 
+// doctorTime bounds all checks.
+const doctorTime = 10 * time.Second
+
 // diagnose looks at everything. An error is that of the configuration.
-func diagnose(ctx context.Context, o *options, c *configuration, err error) *diagnosis {
+func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error) *diagnosis {
 	d := &diagnosis{Version: program.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Checks: map[string]string{}}
 	d.Home, _ = config.Home(os.Getenv)
 	if err != nil {
 		d.Configuration, d.Problem, d.Sandbox = err.Error(), err.Error(), "not checked"
 		return d
 	}
+	ctx, stop := context.WithTimeout(ctx, doctorTime)
+	defer stop()
 	d.read, d.Log = true, c.logFile()
 	d.Automatic = automatic(d.Log)
-	for _, check := range checks {
-		if err := check.look(ctx, o, c, d); err != nil {
-			d.Checks[check.name] = err.Error()
+	found := make([]error, len(checks))
+	var all sync.WaitGroup
+	for i, check := range checks {
+		all.Go(func() { found[i] = check.look(ctx, o, c, d) })
+	}
+	all.Wait()
+	for i, err := range found {
+		if err != nil {
+			d.Checks[checks[i].name] = err.Error()
 		}
 	}
-	e, err := choose(ctx, o, c)
+	var unusable error
+	version := ""
+	if d.Codex != nil && o.engine == "auto" {
+		version, unusable = d.Codex.Version, d.Codex.Err
+	} else if d.bridge == nil {
+		unusable = errors.New(d.Checks["codex"])
+	}
+	e, err := c.pick(o.options, d.bridge, version, unusable)
 	if err != nil {
 		d.Problem = err.Error()
 		return d
 	}
 	defer e.Close()
 	d.Engine, d.Reason = e.name, e.reason
-	if d.Problem = d.Checks[e.name]; d.Problem == "" && e.limits != nil {
+	if err := checkLog(o, c, e.name); err != nil {
+		d.Checks["log"] = err.Error()
+	}
+	d.judge()
+	if d.Problem == "" && e.limits != nil {
 		d.Quota = quotaOf(ctx, e.limits)
 	}
 	return d
 }
 
-func checkNative(ctx context.Context, _ *options, c *configuration, d *diagnosis) (err error) {
+// judge says what the checks mean for the engine.
+func (d *diagnosis) judge() {
+	d.Problem = d.Checks["log"]
+	for _, check := range slices.Backward(checks) {
+		said := d.Checks[check.name]
+		switch {
+		case said == "" || check.engine != "" && check.engine != d.Engine:
+		case check.effect == stops:
+			d.Problem = said
+		case check.effect == breaks:
+			d.Broken = append(strings.Split(said, "\n"), d.Broken...)
+		}
+	}
+	if d.Engine == "native" && d.Native != nil {
+		for _, key := range slices.Sorted(maps.Keys(d.Native.Broken)) {
+			d.Broken = append(d.Broken, key+": "+d.Native.Broken[key])
+		}
+	}
+}
+
+func checkNative(ctx context.Context, _ *doctorOptions, c *configuration, d *diagnosis) (err error) {
 	if d.Native, err = native.Check(ctx, c.nativeOptions()); err != nil {
 		d.Configuration = err.Error()
 		return err
@@ -194,14 +356,33 @@ func (d *diagnosis) helpNative() (all []string) {
 	return all
 }
 
-func checkCodex(ctx context.Context, o *options, c *configuration, d *diagnosis) error {
-	bridge, err := c.bridge(o.codex)
-	if err != nil {
+func checkCodex(ctx context.Context, o *doctorOptions, c *configuration, d *diagnosis) (err error) {
+	if d.bridge, err = c.bridge(o.codex); err != nil {
 		return err
 	}
-	defer bridge.Close() // only its report is needed
-	d.Codex = c.look(ctx, bridge, o.codex)
-	return d.Codex.Err
+	d.Codex = c.look(ctx, d.bridge, o.codex)
+	if err = d.Codex.Err; err == nil && o.engine != "native" {
+		if address := c.codexAddress(d.Codex); address != "" {
+			err = native.Reach(ctx, address, os.Getenv)
+		}
+	}
+	return err
+}
+
+// codexAddress returns the address to which Codex sends its requests, "" if it is not known.
+func (c *configuration) codexAddress(r *appserver.Report) string {
+	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
+	switch {
+	case err != nil:
+		return ""
+	case r.Provider != "" && r.Provider != "openai":
+		return cfg.ModelProviders[r.Provider].BaseURL
+	case cfg.OpenAIBaseURL != "":
+		return cfg.OpenAIBaseURL
+	case r.Account.Method == protocol.AuthChatGPT:
+		return "https://chatgpt.com/backend-api/codex"
+	}
+	return "https://api.openai.com/v1"
 }
 
 // helpCodex returns what lets the installed Codex run the turns.
@@ -253,11 +434,16 @@ func automatic(path string) []string {
 // print prints what a person needs: whether tasks run and with what, what is missing with all that
 // can be done about it, what commands may do, and what is wrong.
 func (d *diagnosis) print(w io.Writer) {
-	if d.Problem == "" {
-		row(w, "result", "tasks can run, with "+d.runs())
-	} else {
+	switch {
+	case d.Problem != "":
 		row(w, "result", "no task can run: "+d.Problem)
 		row(w, "to do", d.remedies()...)
+		row(w, "and also", d.Broken...)
+	case len(d.Broken) > 0:
+		row(w, "result", "tasks can run, but not all that is configured holds, with "+d.runs())
+		row(w, "to do", d.Broken...)
+	default:
+		row(w, "result", "tasks can run, with "+d.runs())
 	}
 	if d.Native != nil && d.Engine == "native" {
 		row(w, "commands", d.commands())
@@ -307,7 +493,7 @@ func (d *diagnosis) runs() string {
 
 // remedies returns what a person can do so that tasks run. One of them is enough.
 func (d *diagnosis) remedies() (all []string) {
-	if d.Engine == "codex" || d.Native == nil {
+	if d.Native == nil || d.Problem != d.Checks["native"] {
 		return []string{"correct that; codex-mcp ask --demo shows how it works meanwhile"}
 	}
 	for _, check := range checks {
@@ -331,15 +517,16 @@ func (d *diagnosis) commands() string {
 		protocol.ApprovalOnRequest: "you are asked about what needs more",
 		protocol.ApprovalNever:     "you are never asked",
 	}[n.Policy]
+	unconfined := d.Sandbox != "" || n.Broken["sandbox.helper"] != ""
 	may := ""
 	switch full := n.Sandbox == protocol.SandboxDangerFullAccess; {
 	case full && n.Policy == protocol.ApprovalUntrusted:
 		may = "no sandbox confines a command; " + asked
 	case full:
 		may = "commands run without a sandbox and without a question"
-	case d.Sandbox != "" && n.Policy == protocol.ApprovalNever:
+	case unconfined && n.Policy == protocol.ApprovalNever:
 		may = "no sandbox works, and nobody is asked, so no command runs"
-	case d.Sandbox != "":
+	case unconfined:
 		may = "no sandbox works, so you are asked about every command"
 	case n.Sandbox == protocol.SandboxWorkspaceWrite:
 		temporary, network := " and, for temporary files, in "+strings.Join(n.Temporary, " and "), "no network"
@@ -362,7 +549,7 @@ func (d *diagnosis) warnings() (all []string) {
 		all = append(all, d.Configuration)
 	}
 	for _, check := range checks {
-		if check.remedies == nil {
+		if check.effect == warns {
 			all = append(all, strings.Split(d.Checks[check.name], "\n")...)
 		}
 	}

@@ -54,15 +54,16 @@ type notifier struct {
 	end            context.CancelFunc
 	ended          sync.WaitGroup
 	log            *slog.Logger
+	decided        func(*approval.Request, approval.Decision) // unless nil, learns each decision
 }
 
 // newNotifier returns the notifier of the settings and of the engine's choice, or nil. A worker has none:
 // it is not the user's.
 func (c *configuration) newNotifier(e *choice) *notifier {
-	if c.observer != nil || len(c.settings.Notify) == 0 && len(e.notify) == 0 {
+	if c.observer != nil || len(c.settings.Notify) == 0 && len(e.notify) == 0 && c.decided == nil {
 		return nil
 	}
-	n := &notifier{command: c.settings.Notify, codex: e.notify, waiting: make(chan []string, notifyWaiting), log: c.log}
+	n := &notifier{decided: c.decided, command: c.settings.Notify, codex: e.notify, waiting: make(chan []string, notifyWaiting), log: c.log}
 	programs := &box.Programs{More: engine.TraitsOf(e.Engine).Reach}
 	n.run = func(ctx context.Context, argv []string) error { return runNotify(ctx, programs, argv) }
 	n.life, n.end = context.WithCancel(context.Background())
@@ -99,16 +100,24 @@ func (n *notifier) send(command []string, m notification) {
 	}
 }
 
-// runNotify runs a program in the user's home, where no command can write it.
-func runNotify(ctx context.Context, programs *box.Programs, argv []string) error {
+// notifyProgram returns a program as it is started, with its environment and its folder: the user's home, where no command
+// can write it.
+func notifyProgram(programs *box.Programs, name string) (program, home string, env []string, err error) {
 	env, path := programs.Environ(processes.EnvPolicy{IgnoreDefaultExcludes: true, IncludeOnly: shown}.Environ(os.Environ()))
-	home, err := os.UserHomeDir()
-	program := ""
-	if err == nil {
-		program, err = programs.Find(argv[0], home, path)
+	if home, err = os.UserHomeDir(); err == nil {
+		program, err = programs.Find(name, home, path)
 	}
 	if err != nil {
-		return fmt.Errorf("it cannot be started: %w", err)
+		err = fmt.Errorf("it cannot be started: %w", err)
+	}
+	return program, home, env, err
+}
+
+// runNotify runs a program.
+func runNotify(ctx context.Context, programs *box.Programs, argv []string) error {
+	program, home, env, err := notifyProgram(programs, argv[0])
+	if err != nil {
+		return err
 	}
 	var pool processes.Starter
 	result, err := pool.Run(ctx, processes.Spec{Argv: append([]string{program}, argv[1:]...), Dir: home, Env: env, Timeout: notifyTimeout}, nil)
@@ -169,7 +178,10 @@ func (t *notifiedTurn) Asked(r *approval.Request) {
 }
 
 // Decided implements [codexserver.TurnObserver]. A turn that ends decides its questions.
-func (t *notifiedTurn) Decided(r *approval.Request, _ approval.Decision) {
+func (t *notifiedTurn) Decided(r *approval.Request, d approval.Decision) {
+	if t.decided != nil {
+		t.decided(r, d)
+	}
 	if timer, ok := t.open.LoadAndDelete(r); ok {
 		timer.(*time.Timer).Stop()
 	}

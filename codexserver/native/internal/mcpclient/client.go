@@ -89,8 +89,7 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	case o.Server.Command == "":
 		return nil, errors.New("it has neither a command nor a url")
 	}
-	env, path := o.Programs.Environ(run.EnvPolicy{Inherit: run.InheritCore, IgnoreDefaultExcludes: true, Set: o.Server.Env}.Environ(o.Environ))
-	name, err := o.Programs.Find(o.Server.Command, o.Dir, path)
+	name, env, err := Find(&o)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +105,13 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	return connect(ctx, jsonrpc.Lines(conn.Out, conn.In, conn), o, mcpcall.Options{Protocol: mcptypes.ProtocolVersion}, text.Secrets{})
+}
+
+// Find returns the program of a server, and the environment that it gets.
+func Find(o *Options) (program string, env []string, err error) {
+	env, path := o.Programs.Environ(run.EnvPolicy{Inherit: run.InheritCore, IgnoreDefaultExcludes: true, Set: o.Server.Env}.Environ(o.Environ))
+	program, err = o.Programs.Find(o.Server.Command, o.Dir, path)
+	return program, env, err
 }
 
 // connect begins a session with a server over transport, which the client then owns.
