@@ -13,6 +13,10 @@ type Console struct {
 	Out, Err io.Writer
 	// OutTerminal and ErrTerminal say which of them is a terminal.
 	OutTerminal, ErrTerminal bool
+	// Rewrites says that the terminal can rewrite its last line, and that the user wants that.
+	Rewrites bool
+	// Width returns how many cells wide the terminal is, 0 if that is not known. Nil means that it is not known.
+	Width func() int
 	// Left waits until the reader of Out is gone, and reports whether it is. With nil only a write detects that.
 	Left func() bool
 	// Input is the terminal on standard input, nil without one. Then no question can be asked.
@@ -34,6 +38,15 @@ func Standard(stdin *os.File, stdout, stderr io.Writer) *Console {
 	}
 	if IsTerminal(stdin) {
 		c.Input = input{stdin}
+	}
+	for _, stream := range []any{stdout, stderr} {
+		if f, ok := stream.(*os.File); ok && c.Width == nil && IsTerminal(f) {
+			c.Rewrites = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && rewrites(f)
+			c.Width = func() int {
+				width, _, _ := term.GetSize(int(f.Fd())) // 0 if it is not known
+				return width
+			}
+		}
 	}
 	return c
 }

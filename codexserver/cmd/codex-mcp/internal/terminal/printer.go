@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -16,8 +18,8 @@ import (
 
 // How much is shown.
 const (
-	headLines  = 10       // of a command's output
-	tailLines  = 5        // of it, at its end
+	headLines  = 7        // of a command's output
+	tailLines  = 4        // of it, at its end; with the line between them they are 12
 	lineLength = 600      // characters of a line or a title
 	lineBytes  = 64 << 10 // that are looked at for a line: its control sequences are dropped
 )
@@ -25,20 +27,29 @@ const (
 // A printer prints the events of a conversation as blocks of lines, with an empty line between two blocks.
 // One goroutine uses it.
 type printer struct {
-	w     io.Writer
-	cwd   string // paths below it are shown relative
-	asks  bool   // the user can be asked
-	holds bool   // the last message is not printed here: it goes to standard output
+	w        io.Writer
+	cwd      string              // paths below it are shown relative
+	asks     bool                // the user can be asked
+	holds    bool                // the last message is not printed here: it goes to standard output
+	rewrites bool                // the last line may change
+	width    func() int          // of the terminal, in cells; 0 without one
+	ruled    func(string) string // how a call was allowed without a question, "" if it was not
 
-	mid   bool   // the cursor is not at the beginning of a line
-	begun bool   // a block was printed
-	block string // the key of the last block
+	mid     bool      // the cursor is not at the beginning of a line
+	column  int       // where it is then
+	printed time.Time // when something was printed last
+	drawn   bool      // the line of what happens now is on the screen
+	below   int       // the column at the end of the line above it, 0 if that line is whole
+	begun   bool      // a block was printed
+	block   string    // the key of the last block
 
 	message message
-	failure string            // the last error
-	remark  string            // the last note
-	asked   map[string]bool   // the calls that a question has shown
-	titles  map[string]string // of the calls that run
+	failure string              // the last error
+	remark  string              // the last note
+	asked   map[string]bool     // the calls that a question has shown
+	calls   map[string]*running // that run
+	needed  map[string]string   // what waits for an approval, by its call; nobody here can be asked
+	now     show.Now            // what the turn does while no call runs
 	usage   *protocol.TokenUsageInfo
 }
 
@@ -55,7 +66,13 @@ func (p *printer) write(text string) {
 	if text == "" {
 		return
 	}
-	p.mid = !strings.HasSuffix(text, "\n")
+	p.erase()
+	p.mid, p.printed = !strings.HasSuffix(text, "\n"), time.Now()
+	if i := strings.LastIndex(text, "\n"); i >= 0 {
+		p.column = cells(text[i+1:])
+	} else {
+		p.column += cells(text)
+	}
 	io.WriteString(p.w, text) // output records an error; lost progress does not matter
 }
 
@@ -75,9 +92,16 @@ func (p *printer) line(prefix, text string) {
 	}
 }
 
+// prose is line for a text in words, which is broken at blanks.
+func (p *printer) prose(prefix, text string) {
+	indent := len([]rune(prefix))
+	p.line(prefix, p.wrap(text, indent, indent))
+}
+
 // open begins a block, or continues the last one when that has this key. An empty key always begins one.
 func (p *printer) open(key string) (begun bool) {
 	p.release()
+	p.unanswered()
 	if key != "" && p.block == key {
 		return false
 	}
@@ -94,39 +118,59 @@ func (p *printer) release() {
 	if text := p.message.held; text != "" {
 		p.message.held = ""
 		p.open("")
-		p.line("", text)
+		p.prose("", text)
 	}
 }
 
 // event prints one event.
 func (p *printer) event(m protocol.EventMsg) {
 	switch m := m.(type) {
+	case protocol.TaskStarted:
+		p.does(thinking)
 	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
 		p.broken()
+		p.does("")
+		clear(p.calls)
 	case protocol.AgentMessageDelta:
 		p.piece(m.Delta)
 	case protocol.AgentMessage:
 		p.says(m.Message)
+		p.does(thinking)
 	case protocol.AgentReasoning:
 		p.open("")
-		p.line("~ ", trimmed(m.Text))
+		p.prose("~ ", trimmed(m.Text))
 	case protocol.ExecApprovalRequest:
-		p.needs(written(m.Command))
+		p.needs(m.CallID, written(m.Command))
 	case protocol.PatchApprovalRequest:
-		p.needs(fmt.Sprintf("a patch of %d files", len(m.Changes)))
+		files := fmt.Sprintf("a patch of %d files", len(m.Changes))
+		if len(m.Changes) == 1 {
+			files = strings.TrimSuffix(files, "s")
+		}
+		p.needs(m.CallID, files)
 	case protocol.ExecCommandBegin:
-		p.begins(m.CallID, "$ "+cut(written(m.Command), lineLength)+"  # "+word(m.Cwd))
+		command := elicit.ShowCommand(show.Begins(decide.Written(m.Command)))
+		p.begins(m.CallID, "$ "+cut(written(m.Command), lineLength)+"  # "+word(m.Cwd), show.Now{Doing: "running " + command, Output: &show.Output{}})
+		if how := p.ruled(m.CallID); how != "" && !p.asked[m.CallID] {
+			p.line("  ", how)
+		}
+	case protocol.ExecCommandOutputDelta:
+		if call := p.calls[m.CallID]; call != nil && call.now.Output != nil {
+			call.now.Output.Write(m.Chunk)
+		}
 	case protocol.ExecCommandEnd:
 		p.ends(m.CallID)
-		p.output(linesOf(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)))
+		p.output(statesOf(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)))
 		p.line("  ", cmp.Or(m.Status, fmt.Sprint("exit ", m.ExitCode))+" · "+took(m.Duration))
 	case protocol.PatchApplyBegin:
+		delete(p.needed, m.CallID)
+		p.does("changing files")
 		if !p.asked[m.CallID] {
 			p.open("")
 			p.changes(m.Changes, false)
 		}
 		p.block = m.CallID
 	case protocol.PatchApplyEnd:
+		p.does(thinking)
 		p.open(m.CallID)
 		if m.Success {
 			p.line("  ", "applied")
@@ -139,7 +183,7 @@ func (p *printer) event(m protocol.EventMsg) {
 			p.line("plan: ", Row(step.Step)+" ("+word(step.Status)+")")
 		}
 	case protocol.MCPToolCallBegin:
-		p.begins(m.CallID, "* "+word(m.Invocation.Server)+" "+word(m.Invocation.Tool)+"  "+cut(Row(string(m.Invocation.Arguments)), lineLength))
+		p.begins(m.CallID, "* "+word(m.Invocation.Server)+" "+word(m.Invocation.Tool)+"  "+cut(Row(string(m.Invocation.Arguments)), lineLength), show.Now{Doing: "calling " + m.Invocation.Server + "/" + m.Invocation.Tool})
 	case protocol.MCPToolCallEnd:
 		p.ends(m.CallID)
 		if m.Result.Err != nil {
@@ -164,14 +208,17 @@ func (p *printer) event(m protocol.EventMsg) {
 		p.broken()
 		p.open("note")
 		const what = "stream error: " // the engine's message may begin with it
-		p.line(what, trimmed(strings.TrimPrefix(m.Message, what)))
+		p.prose(what, trimmed(strings.TrimPrefix(m.Message, what)))
 	case protocol.Error:
 		p.broken()
 		p.failure = m.Message
 		p.open("alert")
-		p.line("error: ", trimmed(m.Message))
+		p.prose("error: ", trimmed(m.Message))
 	}
 }
+
+// thinking is what a turn does while it waits for the model.
+const thinking = "thinking"
 
 // trimmed returns a text of a model or the server as it is shown.
 func trimmed(text string) string {
@@ -205,7 +252,15 @@ func (p *printer) say(all string) {
 		part = strings.TrimLeft(part, " \r\n")
 	}
 	p.message.said = len(all)
-	p.write(plain(Prose(part)))
+	p.write(p.wrap(plain(Prose(part)), p.columnNow(), 0))
+}
+
+// columnNow returns where the cursor is.
+func (p *printer) columnNow() int {
+	if !p.mid {
+		return 0
+	}
+	return p.column
 }
 
 // says prints a message, or what is left of the one that is being written, or holds it until it is known
@@ -232,17 +287,29 @@ func (p *printer) broken() {
 	p.message.said = 0
 }
 
-// needs shows what needs an approval when nobody can be asked. Otherwise the question shows it.
-func (p *printer) needs(what string) {
+// needs notes what needs an approval when nobody can be asked here. Otherwise the question shows it.
+func (p *printer) needs(id, what string) {
 	if !p.asks {
+		p.unanswered()
+		p.needed[id], p.printed = what, time.Now()
+	}
+}
+
+// unanswered prints what still waits for an approval, which no rule has given at once.
+func (p *printer) unanswered() {
+	needed := slices.Sorted(maps.Values(p.needed))
+	clear(p.needed)
+	for _, what := range needed {
 		p.open("")
 		p.line("· ", cut(what, lineLength)+"  needs an approval")
 	}
 }
 
 // begins begins the block of a call.
-func (p *printer) begins(id, title string) {
-	p.titles[id] = title
+func (p *printer) begins(id, title string, now show.Now) {
+	delete(p.needed, id)
+	now.Since = time.Now()
+	p.calls[id] = &running{title, now}
 	p.open("")
 	p.line("", title)
 	p.block = id
@@ -250,10 +317,16 @@ func (p *printer) begins(id, title string) {
 
 // ends continues the block of a call that has ended, or begins another one if something came between.
 func (p *printer) ends(id string) {
+	call := p.calls[id]
 	if p.open(id) {
-		p.line("", cmp.Or(p.titles[id], "(a call)"))
+		title := "(a call)"
+		if call != nil {
+			title = call.title
+		}
+		p.line("", title)
 	}
-	delete(p.titles, id)
+	delete(p.calls, id)
+	p.does(thinking)
 }
 
 // output prints a command's output, with what it has in the middle left out.
@@ -295,17 +368,18 @@ func (p *printer) note(text string) {
 	}
 	p.remark = text
 	p.open("note")
-	p.line("note: ", trimmed(text))
+	p.prose("note: ", trimmed(text))
 }
 
 // end prints how the call ended; texts are the answer, or why there is none, and remarks.
 func (p *printer) end(failed bool, texts []string) {
 	p.broken()
+	p.unanswered()
 	text, remarks := texts[0], texts[1:]
 	switch {
 	case failed && text != "" && text != p.failure:
 		p.open("alert")
-		p.line("", trimmed(text))
+		p.prose("", trimmed(text))
 	case !failed && p.holds && p.message.held == trimmed(text):
 		p.message.held = "" // it goes to standard output
 	case !failed && !p.holds && text != "" && text != p.message.last:

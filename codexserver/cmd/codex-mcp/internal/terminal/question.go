@@ -113,7 +113,7 @@ func (d *dialogue) print() {
 		if i == asks {
 			prefix = mark + " "
 		}
-		d.p.line(prefix, elicit.ShowText(line))
+		d.p.prose(prefix, elicit.ShowText(line))
 	}
 	if d.always != "" {
 		d.p.line("  w: ", d.always)
@@ -170,7 +170,7 @@ func (d *dialogue) decide() (*answer, error) {
 	case err != nil:
 		return nil, err
 	case said == "":
-		d.p.line("  ", "That is no answer. Type one of these letters, and Enter; ctrl-C stops the turn.")
+		d.p.line("  ", "That is no answer, and nothing was decided. Type one of these letters, and Enter; ctrl-C stops the turn.")
 		return nil, nil
 	}
 	d.p.line("  ", said)

@@ -18,3 +18,6 @@ func readerLeaves(f *os.File) bool {
 		}
 	}
 }
+
+// rewrites reports whether a terminal can rewrite its last line.
+func rewrites(*os.File) bool { return true }

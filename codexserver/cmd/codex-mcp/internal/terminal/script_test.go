@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,7 +33,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 // a txtar archive:
 //
 //	comment   what it shows
-//	console   words: piped, log, json, nokeys, resume=ID
+//	console   words: piped, log, json, nokeys, live, width=CELLS, resume=ID, about=TEXT, rule=CALL
 //	script    the steps, see play
 //	events    more events, one a line, for the step "events"
 //	stdout    all output
@@ -117,6 +118,17 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 			task.JSON = true
 		case "nokeys":
 			console.Input = nil
+		case "live":
+			console.Rewrites = true
+		case "width":
+			width := must.Get(strconv.Atoi(value))(t)
+			console.Width = func() int { return width }
+		case "about":
+			task.About = []string{"continuing: " + terminal.Row(unquote(t, `"`+value+`"`))}
+		case "rule":
+			task.Ruled = func(call string) string {
+				return map[string]string{value: `allowed by the rule ["go", "test"]`}[call]
+			}
 		case "resume":
 			task.Resume, task.Folder = value, ""
 		default:
@@ -217,9 +229,6 @@ func newFakeServer(t *testing.T, end jsonrpc.Transport) *fakeServer {
 	m.Handle("notifications/initialized", jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) { return nil, nil }))
 	m.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		s.requests <- r.Method + " " + string(r.Params)
-		if strings.Contains(string(r.Params), `"codex-list"`) {
-			return json.RawMessage(`{"content":[],"structuredContent":{"conversations":[{"threadId":"newest","preview":"what I said\u202e before"}]}}`), nil
-		}
 		s.call.Store(&r.ID)
 		select {
 		case result := <-s.result:

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/program"
@@ -25,24 +27,27 @@ import (
 type Task struct {
 	// Prompt is the text of the task.
 	Prompt string
-	// Resume continues the conversation with this id, or the newest one when it is
-	// "last". Empty begins a new one.
+	// Resume continues the conversation with this id. Empty begins a new one.
 	Resume string
+	// About is what is said of a conversation that continues, in lines.
+	About []string
 	// Folder is the folder of a new conversation, as far as the client knows.
 	Folder string
 	// JSON writes every event and the result to standard output, each as one line of
 	// JSON, and nothing else.
 	JSON bool
-	// Program is the command that continues the conversation, such as "codex-mcp ask". Empty
-	// means that none can.
+	// Program is the command that continues the conversation, such as "codex-mcp ask", with its flags as a shell takes them.
+	// Empty means that none can.
 	Program string
+	// Left are the keys whose values Program does not repeat, because they may be secrets.
+	Left []string
+	// Ruled, unless nil, returns how a call was allowed without a question, "" if it was not.
+	Ruled func(call string) string
 }
 
 const (
 	// ClientName is the name that a terminal has for servers.
 	ClientName = "codex-mcp-ask"
-	// Last means the newest conversation in [Task].Resume.
-	Last = "last"
 	// MaxTask is the longest task, in bytes. The server accepts messages of 64 MiB, in which one byte takes up to six.
 	MaxTask = 8 << 20
 )
@@ -50,7 +55,8 @@ const (
 // The exit statuses of Run.
 const (
 	StatusAnswered    = 0
-	StatusFailed      = 1
+	StatusFailed      = 1   // what was refused, is incomplete or failed
+	StatusImpossible  = 3   // without a key, an engine or a network nothing could begin
 	StatusInterrupted = 130 // as in shells: 128 and the number of SIGINT
 )
 
@@ -71,6 +77,8 @@ type session struct {
 	stop  func()          // interrupts the turn
 
 	thread string
+	opened bool  // the server has opened it
+	worked bool  // the model has said or done something in it
 	over   bool  // the end was printed
 	failed error // of standard output
 }
@@ -93,7 +101,14 @@ type ended struct {
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
 	out := &output{w: c.Out, failed: make(chan error, 2)}
 	s := &session{busy: make(chan struct{}, 1), task: task, out: out}
-	s.p = &printer{w: c.Err, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}, titles: map[string]string{}}
+	s.p = &printer{w: c.Err, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}, calls: map[string]*running{}, needed: map[string]string{}, ruled: task.Ruled}
+	s.p.width, s.p.rewrites = c.Width, c.Rewrites && c.Width != nil
+	if s.p.width == nil {
+		s.p.width = func() int { return 0 }
+	}
+	if s.p.ruled == nil {
+		s.p.ruled = func(string) string { return "" }
+	}
 	if c.OutTerminal && !task.JSON {
 		s.p.w = out
 	}
@@ -139,6 +154,8 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 	}
 	stopped := call.Done()
 	var late <-chan time.Time
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
 	for {
 		select { // at random, so that a flood of events does not delay the others
 		case e := <-done:
@@ -154,7 +171,21 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 				return end(ended{err: context.Canceled})
 			}
 			s.stopping()
+		case <-second.C:
+			s.tick()
 		}
+	}
+}
+
+// tick shows what the turn does, unless something else is being printed or a question is open.
+func (s *session) tick() {
+	select {
+	case s.busy <- struct{}{}:
+		if !s.task.JSON && !s.over && s.turn.Err() == nil {
+			s.p.tick()
+		}
+		<-s.busy
+	default:
 	}
 }
 
@@ -170,7 +201,7 @@ func (s *session) stopping() {
 		return
 	}
 	if !s.task.JSON && !s.over {
-		s.p.mid = true // the terminal has shown ^C
+		s.p.mid = !s.p.drawn // the terminal has shown ^C
 		s.p.line("", "stopping · ctrl-C leaves at once")
 	}
 	<-s.busy
@@ -203,32 +234,10 @@ func (s *session) call(running, call context.Context, t jsonrpc.Transport) (resu
 		Prompt: s.task.Prompt, Thread: s.task.Resume,
 		Watch: client.Watch{Event: func(e client.Event) { s.follow(engine, e) }},
 	}
-	if s.task.Resume == Last {
-		id, title, err := newest(call, c)
-		if err != nil {
-			return result, err
-		}
-		task.Thread = id
-		s.head("continuing: " + cut(Row(title), 100))
+	for _, line := range s.task.About {
+		s.head(line)
 	}
 	return c.Run(call, task)
-}
-
-// newest returns the id and the title of the newest conversation of the engine.
-func newest(ctx context.Context, c *client.Client) (id, title string, err error) {
-	var page struct {
-		Conversations []struct {
-			ThreadID string `json:"threadId"`
-			Preview  string `json:"preview"`
-		} `json:"conversations"`
-	}
-	if err := c.Call(ctx, "codex-list", map[string]any{"pageSize": 1, "cwd": "*"}, &page); err != nil {
-		return "", "", fmt.Errorf("looking for the newest conversation: %w", err)
-	}
-	if len(page.Conversations) == 0 {
-		return "", "", errors.New("there is no conversation to continue")
-	}
-	return page.Conversations[0].ThreadID, page.Conversations[0].Preview, nil
 }
 
 // follow prints an event.
@@ -238,7 +247,7 @@ func (s *session) follow(engine string, e client.Event) {
 		return
 	}
 	if m, ok := e.Msg.(protocol.SessionConfigured); ok {
-		s.thread = m.SessionID
+		s.thread, s.opened = m.SessionID, true
 		text := Row(engine) + " engine"
 		if m.Model != "" {
 			text += " · " + word(m.Model)
@@ -247,6 +256,11 @@ func (s *session) follow(engine string, e client.Event) {
 			text += " · " + word(s.p.cwd)
 		}
 		s.head(text)
+	}
+	switch e.Msg.(type) {
+	case protocol.AgentMessageDelta, protocol.AgentMessage, protocol.AgentReasoning, protocol.TokenCount, protocol.ExecApprovalRequest,
+		protocol.PatchApprovalRequest, protocol.ExecCommandBegin, protocol.PatchApplyBegin, protocol.MCPToolCallBegin:
+		s.worked = true
 	}
 	if s.task.JSON {
 		io.WriteString(s.out, Line(e.Raw)) // output records an error
@@ -314,16 +328,20 @@ func (s *session) finish(e ended, interrupted bool) int {
 		for _, refusal := range e.result.Refused {
 			texts = append(texts, refusal.String())
 		}
-		if e.result.Status == protocol.StatusFailed || e.result.Status == protocol.StatusAborted {
-			code = StatusFailed
+		if texts[0] == "" && len(texts) == 1 && len(e.result.Refused) == 0 {
+			texts = append(texts, cmp.Or(strings.TrimSpace(e.result.Content), "the model ended the turn without words"))
+		}
+		switch e.result.Status {
+		case protocol.StatusFailed, protocol.StatusAborted:
+			code = s.failure()
 		}
 		s.thread = cmp.Or(e.result.ThreadID, s.thread)
 	case errors.Is(e.err, context.Canceled):
 		interrupted, texts[0] = true, "interrupted"
 	case errors.Is(e.err, jsonrpc.ErrClosed):
-		code, texts[0] = StatusFailed, "the server is gone"
+		code, texts[0] = StatusImpossible, "the server is gone"
 	default:
-		code, texts[0] = StatusFailed, e.err.Error()
+		code, texts[0] = s.failure(), e.err.Error()
 	}
 	if interrupted {
 		code = StatusInterrupted
@@ -335,20 +353,29 @@ func (s *session) finish(e ended, interrupted bool) int {
 		}
 	} else {
 		for _, tool := range []string{"codex: ", "codex-reply: "} { // models learn which tool failed
-			if reason, ok := strings.CutPrefix(texts[0], tool); ok && code == StatusFailed {
+			if reason, ok := strings.CutPrefix(texts[0], tool); ok && code != StatusAnswered {
 				texts[0] = "error: " + reason
 			}
 		}
 		s.p.end(code != StatusAnswered, texts)
-		if s.p.holds && code == StatusAnswered { // then there is a text
+		if s.p.holds && code == StatusAnswered && texts[0] != "" {
 			io.WriteString(s.out, strings.TrimRight(Prose(texts[0]), "\n")+"\n")
 		}
 		s.foot()
 	}
-	if code == StatusAnswered && e.result.Status == protocol.StatusIncomplete {
-		return StatusFailed // the answer is not whole
+	nobody := func(r protocol.Refusal) bool { return r.By == string(approval.ByNobody) }
+	if code == StatusAnswered && (e.result.Status == protocol.StatusIncomplete || slices.ContainsFunc(e.result.Refused, nobody)) {
+		return StatusFailed // the answer is not whole, or not all of it could be done
 	}
 	return code
+}
+
+// failure returns the exit status of a turn that failed.
+func (s *session) failure() int {
+	if s.worked {
+		return StatusFailed
+	}
+	return StatusImpossible
 }
 
 // foot prints the tokens used and the command that continues.
@@ -357,9 +384,11 @@ func (s *session) foot() {
 	if s.p.usage != nil {
 		rows = append(rows, fmt.Sprintf("tokens: %d in, %d out", s.p.usage.TotalTokenUsage.InputTokens, s.p.usage.TotalTokenUsage.OutputTokens))
 	}
-	worked := s.p.failure == "" || s.p.usage != nil || s.p.message.last != "" // else there is nothing to continue
-	if s.thread != "" && s.task.Program != "" && (s.task.Resume != "" || worked) {
+	if s.opened && s.task.Program != "" && (s.task.Resume != "" || s.p.failure == "" || s.worked) { // else there is nothing to continue
 		rows = append(rows, fmt.Sprintf(`continue with: %s --resume %s "…"`, s.task.Program, word(s.thread)))
+		if len(s.task.Left) > 0 {
+			rows = append(rows, "and again with -c "+Row(strings.Join(s.task.Left, ", -c "))+", whose values may be secrets")
+		}
 	}
 	if len(rows) > 0 {
 		s.p.open("")

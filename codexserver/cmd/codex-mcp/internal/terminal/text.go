@@ -58,3 +58,17 @@ func linesOf(text string) []string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
+
+// statesOf is linesOf for the output of a command. A carriage return begins a line again, as on a terminal, so a progress bar is
+// one line with its last state.
+func statesOf(text string) []string {
+	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
+	if text == "" {
+		return nil
+	}
+	for i, line := range lines {
+		line = strings.TrimRight(line, "\r")
+		lines[i] = line[strings.LastIndexByte(line, '\r')+1:]
+	}
+	return lines
+}
