@@ -89,6 +89,7 @@ func (c *conversation) open(ctx context.Context) error {
 		meta.Instructions = &rules
 	}
 	meta.Kept = new(c.chosen.Kept)
+	meta.Kept.Names = protocol.Names{Profile: c.cfg.Profile, Provider: c.cfg.ModelProvider, Model: c.now.Model, Effort: c.now.Effort}
 	c.saved.file, err = rollout.Create(rollout.Path(c.engine.options.CodexHome, meta.ID, begin), *meta, c.engine.options.Store)
 	if err != nil {
 		return err

@@ -56,6 +56,17 @@ type Kept struct {
 	Sandbox SandboxPolicy  `json:"sandbox_policy"`
 	// Choices are those of its calls: a wish and no grant.
 	Choices Choices `json:"choices,omitzero"`
+	// Names are those with which the conversation began.
+	Names Names `json:"names,omitzero"`
+}
+
+// Names are what a conversation ran with, by the names that the configuration of then gave it. Whoever goes on with it
+// looks them up in that of today.
+type Names struct {
+	Profile  string          `json:"profile,omitzero"`
+	Provider string          `json:"model_provider,omitzero"`
+	Model    string          `json:"model,omitzero"`
+	Effort   ReasoningEffort `json:"model_reasoning_effort,omitzero"`
 }
 
 // GitInfo is the CommitHash and the Branch of a repository's HEAD when a conversation started. Members that git

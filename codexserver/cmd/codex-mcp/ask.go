@@ -9,13 +9,16 @@ import (
 	"math"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/program"
@@ -33,7 +36,7 @@ type askOptions struct {
 }
 
 // startFlags are the flags for new conversations only.
-var startFlags = []string{"cd", "model", "profile", "ask-for-approval", "sandbox"}
+var startFlags = []string{"cd", "ask-for-approval", "sandbox"}
 
 func (o *options) askCommand() *cobra.Command {
 	a := &askOptions{options: o}
@@ -43,7 +46,10 @@ func (o *options) askCommand() *cobra.Command {
 		Long: `Runs one task, shows the work, and asks in the terminal about what the sandbox
 does not allow. By default the sandbox reads your files, writes nothing and has
 no network; -a untrusted asks about every command that is not known to only read.
-The task is the rest of the command line; - reads it from standard input.`,
+The task is the rest of the command line; - reads it from standard input. The exit
+status is 0 for a task that was done, 1 for one that was refused, is incomplete or
+failed, 2 for a wrong command line, 3 if nothing could begin, such as without a key,
+an engine or a network, and 130 after ctrl-C.`,
 		SuggestFor: []string{"exec", "run", "review", "resume", "demo"},
 		Args:       cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, task []string) error {
@@ -142,7 +148,8 @@ func (a *askOptions) newTask(stdin io.Reader) (*terminal.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json, Program: a.name + " ask"}
+	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json}
+	task.Program, task.Left = a.repeated()
 	if a.resume == "" { // a resumed conversation has its folder
 		task.Folder = a.folder
 	}
@@ -154,7 +161,7 @@ func (a *askOptions) newTask(stdin io.Reader) (*terminal.Task, error) {
 func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, console *terminal.Console, getenv func(string) string, signals <-chan os.Signal) int {
 	fail := func(err error) int {
 		fmt.Fprintln(console.Err, "codex-mcp:", terminal.Prose(err.Error()))
-		return terminal.StatusFailed
+		return terminal.StatusImpossible
 	}
 	c, err := configure(a.options, getenv, a.logger(console.Err))
 	if err != nil {
@@ -167,6 +174,23 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 		fmt.Fprintln(console.Err, "codex-mcp: warning: unknown key:", terminal.Prose(key))
 	}
 	a.forTerminal(c, console)
+	if a.demo && !console.Asks(a.json) && !c.settings.Approvals.Pages() {
+		fmt.Fprintln(console.Err, "codex-mcp: nothing was done, because the demo asks: run it in a terminal")
+		return terminal.StatusFailed
+	}
+	var names protocol.Names
+	if task.Resume != "" {
+		names, err = c.goOn(signalled, task)
+		switch {
+		case signalled.Err() != nil:
+			return terminal.StatusInterrupted
+		case errors.Is(err, engine.ErrNotFound):
+			fail(err)
+			return 2 // the command line is wrong
+		case err != nil:
+			return fail(err)
+		}
+	}
 	e, err := choose(signalled, a.options, c)
 	switch {
 	case signalled.Err() != nil:
@@ -177,15 +201,37 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 	case err != nil:
 		return fail(err)
 	}
+	if err := c.still(e.name, names); err != nil {
+		return fail(errors.Join(err, e.Close()))
+	}
+	var ruled sync.Map // how a rule allowed a call, by its id
+	task.Ruled = func(call string) string {
+		how, _ := ruled.LoadAndDelete(call) // a model may use an id again
+		text, _ := how.(string)
+		return text
+	}
+	c.decided = func(r *approval.Request, d approval.Decision) {
+		if exec, is := r.Event.(protocol.ExecApprovalRequest); is && d.By == approval.ByRule && d.Decision.Approves() {
+			ruled.Store(exec.CallID, d.Detail)
+		}
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(signalled))
 	defer cancel()
 	here, there := jsonrpc.Pipe()
-	ended := make(chan error, 1)
+	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		err := c.withServerOf(a.options, e, func(s *codexserver.Server) error { return s.Serve(ctx, there) })
-		there.Close() // the server may have failed before it used the connection
+		err := c.withServerOf(a.options, e, func(s *codexserver.Server) error {
+			close(ready)
+			return s.Serve(ctx, there)
+		})
+		there.Close()
 		ended <- errors.Join(err, e.Close())
 	}()
+	select {
+	case <-ready:
+	case err := <-ended: // it has no place for its log, or no port for its page
+		return fail(err)
+	}
 	code := terminal.Run(ctx, here, console, task, signals)
 	select { // the server ends after its client
 	case err = <-ended:
@@ -205,11 +251,8 @@ const endTime = 5 * time.Second
 // forTerminal adapts the settings to a client at a terminal.
 func (a *askOptions) forTerminal(c *configuration, console *terminal.Console) {
 	c.demo = a.demo
-	c.settings.MaxResult = math.MaxInt32                                // limits.result is for models
-	c.settings.Patience = -1                                            // the terminal waits for the end
-	if list := "codex-list"; !slices.Contains(c.settings.Tools, list) { // for --resume last; the settings are for models
-		c.settings.Tools = append(c.settings.Tools, list)
-	}
+	c.settings.MaxResult = math.MaxInt32 // limits.result is for models
+	c.settings.Patience = -1             // the terminal waits for the end
 	p := &c.settings.Approvals
 	p.Terminal = true
 	if p.Where == setting.WherePage {

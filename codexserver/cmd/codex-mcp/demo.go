@@ -16,7 +16,7 @@ import (
 func (a *askOptions) playDemo(signalled context.Context, console *terminal.Console, signals <-chan os.Signal) (code int) {
 	dir, err := demoFolder()
 	if err != nil {
-		return exit(console.Err, err)
+		return 3 * exit(console.Err, err)
 	}
 	defer func() {
 		code = max(code, exit(console.Err, os.RemoveAll(dir)))

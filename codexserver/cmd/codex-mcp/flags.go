@@ -66,7 +66,7 @@ func (o *options) commonFlags() *pflag.FlagSet {
 	o.log = level()
 	fs.Func("log", "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error; default: warn", o.logLevel)
 	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))
-	fs.Func("approvals", "the `PLACE` where approvals are asked for: client, page (only a page in the browser) or both; default: client",
+	fs.Func("approvals", "the `PLACE` where approvals are asked for: client, page (only a page in the browser; ask also asks in the terminal) or both; default: client",
 		oneOf(places, func(s string) error { return override("approvals.where=" + s) }))
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
 	o.foreignFlags(fs)

@@ -30,8 +30,8 @@
 // accepted with the answer to a question. codex-mcp doctor checks all of this and reports what is wrong.
 //
 // Exit status: 0 at the end of the input or after a signal; 1 when a configuration file
-// or -c cannot be read; 2 when the command line is wrong. For ask: 0 answered, 1 failed, 2
-// wrong command line, 130 interrupted.
+// or -c cannot be read, or doctor finds that something does not hold; 2 when the command line is wrong.
+// For ask: 0 done; 1 refused, incomplete or failed; 2 wrong command line; 3 nothing could begin; 130 interrupted.
 package main
 
 import (

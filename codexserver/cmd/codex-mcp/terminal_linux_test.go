@@ -18,13 +18,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newTerminal returns both ends of a terminal of 100 columns: that of the person, and that of programs.
+// newTerminal returns both ends of a terminal of 200 columns: that of the person, and that of programs.
 func newTerminal(t *testing.T) (person, screen *os.File) {
 	t.Helper()
 	person = must.Get(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { person.Close() })
 	must.OK(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
-	must.OK(t, unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 60, Col: 100}))
+	must.OK(t, unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 60, Col: 200}))
 	number := must.Get(unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN))(t)
 	screen = must.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { screen.Close() })
@@ -48,7 +48,7 @@ func (s *person) at(tmp string, args ...string) *desk {
 	d := &desk{person: s, cmd: s.command(s.t, args...), tty: tty, read: make(chan struct{})}
 	d.cmd.Stdin, d.cmd.Stdout, d.cmd.Stderr = screen, screen, screen
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	d.cmd.Env = append(d.cmd.Env, "HOME="+s.f.user, "TERM=xterm")
+	d.cmd.Env = append(d.cmd.Env, "HOME="+s.f.user, "TERM=dumb")
 	if tmp != "" {
 		d.cmd.Env = append(d.cmd.Env, "TMPDIR="+tmp)
 	}
@@ -216,7 +216,7 @@ func TestTerminalQuestion(t *testing.T) {
 			until(t, "the terminal does not show what was typed", func() bool { return strings.HasSuffix(strings.TrimSpace(d.shown()), strings.TrimSpace(tt.before)) })
 			close(wait)
 			d.answers("Allow codex-mcp to run", "what?\n")
-			d.answers("That is no answer.", "")
+			d.answers("That is no answer, and nothing was decided.", "")
 			tt.end(d)
 			d.ends(tt.status)
 			if _, err := os.Stat(filepath.Join(s.f.cwd, ".git")); err == nil {

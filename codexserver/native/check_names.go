@@ -1,0 +1,54 @@
+package native
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Last is the newest conversation for [NamesOf].
+const Last = "last"
+
+// NamesOf returns what is known of a conversation in a home, of any engine, from its file, whoever wrote it: its id, what
+// the user said first, and the names with which it ran. They choose nothing by themselves. The error wraps
+// [engine.ErrNotFound] if there is no such conversation.
+func NamesOf(ctx context.Context, home, id string) (about protocol.ConversationSummary, names protocol.Names, err error) {
+	paths, err := rollout.Paths(ctx, home)
+	if id != Last && err == nil {
+		var path string
+		path, err = rollout.Find(ctx, home, strings.ToLower(id))
+		paths = []string{path}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = engine.ErrNotFound
+	}
+	if err != nil {
+		return about, names, fmt.Errorf("conversation %s: %w", id, err)
+	}
+	for _, path := range paths {
+		if about, err = readHead(path); err != nil && id == Last {
+			continue // the user has said nothing in it
+		}
+		r, err := rollout.Load(path)
+		if err != nil {
+			return about, names, err
+		}
+		if r.Meta.Kept != nil {
+			names = r.Meta.Kept.Names
+		}
+		names.Provider = cmp.Or(names.Provider, r.Meta.ModelProvider)
+		if last := r.Context; last != nil {
+			names.Model, names.Effort = cmp.Or(names.Model, last.Model), cmp.Or(names.Effort, last.Effort)
+		}
+		about.ConversationID = r.Meta.ID
+		return about, names, nil
+	}
+	return about, names, fmt.Errorf("the newest conversation: %w", engine.ErrNotFound)
+}
