@@ -1,6 +1,12 @@
 # shellcheck shell=bash
 # Steps that are not of the gate, because they take long or need much. .ci/run reads this file.
-nightly=(install newcomer versions types cluster models release fuzz hosts soak windows)
+nightly=(install style newcomer versions types cluster models release fuzz hosts soak windows)
+
+step_style() { # what newer Go writes shorter, and staticcheck of the other modules
+  local m
+  for m in . codexserver/gateway test/bench; do (cd "$m" && go fix -diff ./...); done
+  step_lint codexserver/gateway test/bench
+}
 
 step_newcomer() { # the README's two commands in a fresh clone, with empty caches, by each release of Go
   local release
