@@ -19,8 +19,8 @@ func fill(v reflect.Value) (words []string) {
 		words = append(words, fmt.Sprintf("word%dx", len(words)))
 		return reflect.ValueOf(words[len(words)-1])
 	}
-	for i := range v.NumField() {
-		switch f := v.Field(i); {
+	for _, field := range v.Fields() {
+		switch f := field; {
 		case f.Kind() == reflect.String && f.Type() == reflect.TypeFor[string]():
 			f.Set(word())
 		case f.Type() == reflect.TypeFor[[]string]():
@@ -63,9 +63,9 @@ func TestFacts(t *testing.T) {
 	}
 	v := reflect.ValueOf(&exec).Elem()
 	var flags []reflect.Value
-	for i := range v.NumField() {
-		if v.Field(i).Kind() == reflect.Bool {
-			flags = append(flags, v.Field(i))
+	for _, field := range v.Fields() {
+		if field.Kind() == reflect.Bool {
+			flags = append(flags, field)
 		}
 	}
 	for set := range 1 << len(flags) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -100,13 +101,9 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 func (l *list) words(folder string) string {
 	var lines []string
 	for _, r := range l.Conversations {
-		line := r.ThreadID
-		for _, more := range []string{string(r.Status), r.Doing, r.Cwd, r.Preview} {
-			if more != "" {
-				line += " · " + more
-			}
-		}
-		lines = append(lines, line)
+		parts := []string{r.ThreadID, string(r.Status), r.Doing, r.Cwd, r.Preview}
+		parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+		lines = append(lines, strings.Join(parts, " · "))
 	}
 	switch {
 	case l.NextCursor != nil:
