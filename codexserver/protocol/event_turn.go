@@ -47,7 +47,8 @@ type TaskStarted struct {
 	ModelContextWindow *int64 `json:"model_context_window"`
 }
 
-// EmptyAnswer is why the answer of a turn in which the model wrote nothing is incomplete.
+// EmptyAnswer is why the answer of a turn in which the model wrote nothing is incomplete. The
+// text of such a result is empty, as in Codex; its structured content and the block for the model have the reason.
 const EmptyAnswer = "it is empty"
 
 // TaskComplete ends the turn TurnID, which was not aborted. In a turn that failed, it follows the

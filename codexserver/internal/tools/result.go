@@ -40,6 +40,9 @@ func (b *begun) answer() *mcptypes.CallToolResult {
 	did := b.Result()
 	r := &mcptypes.CallToolResult{Content: blocks(did.Texts...), StructuredContent: did.JSON(b.Order.Most)}
 	lines := append([]string{hint(b.ThreadID(), &did.TurnResult, did.More)}, notDone(&did)...)
+	if did.Texts[0] == "" && len(did.Texts) == 1 && did.Content != "" { // as Codex has it; but models of many hosts see only the texts
+		lines = append(lines, did.Content)
+	}
 	if did.Fails {
 		// Claude Code does not show its model the structured content of an error, and shows only the first and the
 		// last 5,000 characters of the texts. So this is in the last block, and shorter, without what is before.

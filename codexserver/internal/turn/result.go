@@ -67,8 +67,8 @@ func (t *Turn) conclude(err error) *Result {
 			t.Remark("The answer does not fit output-schema: " + fault.Error())
 		}
 	}
-	answer := ""
-	did.Status, answer = t.told(said, err, spent)
+	answer, hidden := "", ""
+	did.Status, answer, hidden = t.told(said, err, spent)
 	if words := t.Found().Untold; words != "" {
 		t.Remark(words)
 	}
@@ -82,15 +82,16 @@ func (t *Turn) conclude(err error) *Result {
 	}
 	texts := append([]string{t.Cut(answer, t.Order.Most)}, t.Remarks()...)
 	did.ThreadID, did.Worktree = show.Text(t.ThreadID(), show.MaxName), t.Order.Worktree
-	did.Content = strings.Join(texts, "\n\n")
+	did.Content = cmp.Or(hidden, strings.Join(texts, "\n\n"))
 	if t.Order.Shows {
 		did.Truncated.See = "codex-show has the rest"
 	}
 	return &Result{TurnResult: did, Texts: texts, More: t.Order.Shows && texts[0] != answer, Fails: err != nil && spent == nil}
 }
 
-// told returns how a turn ended, and the answer or why there is none.
-func (t *Turn) told(said Said, err error, spent *SpentError) (status protocol.TurnStatus, text string) {
+// told returns how a turn ended, and the answer or why there is none. Hidden is for the structured content
+// alone, in place of the text.
+func (t *Turn) told(said Said, err error, spent *SpentError) (status protocol.TurnStatus, text, hidden string) {
 	text, lacks, coming, until := said.Text, said.Lacks, strings.TrimSpace(said.Coming), ""
 	if coming != "" {
 		until = "\n\nThe answer until then:\n\n" + coming
@@ -102,23 +103,25 @@ func (t *Turn) told(said Said, err error, spent *SpentError) (status protocol.Tu
 		if last := strings.TrimSpace(cmp.Or(coming, said.Last)); last != "" {
 			words += " The last message:\n\n" + last
 		}
-		return protocol.StatusAborted, words
+		return protocol.StatusAborted, words, ""
 	case errors.As(err, &abort):
-		return protocol.StatusAborted, "Turn aborted: " + abortCause(abort) + until
+		return protocol.StatusAborted, "Turn aborted: " + abortCause(abort) + until, ""
 	case err != nil:
-		return protocol.StatusFailed, err.Error() + until
+		return protocol.StatusFailed, err.Error() + until, ""
 	case lacks == "":
-		return protocol.StatusCompleted, text
+		return protocol.StatusCompleted, text, ""
 	}
 	words := "The answer is incomplete: " + lacks + ". codex-reply continues, for example with \"continue\"."
 	switch {
 	case t.Order.Read != nil && text == "": // which says so
+	case lacks == protocol.EmptyAnswer:
+		hidden = words
 	case text == "":
 		text = words
 	default:
 		t.Remark(words)
 	}
-	return protocol.StatusIncomplete, text
+	return protocol.StatusIncomplete, text, hidden
 }
 
 // ClientGone is why a turn was aborted whose client has gone.
