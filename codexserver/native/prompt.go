@@ -56,11 +56,11 @@ func instructions(cfg *config.Config, files bool, shell []string) (string, error
 	}
 	text, err := readInstructions(cfg, path)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", cfg.InstructionsKey, err)
+		return "", fmt.Errorf("model_instructions_file: %w", err)
 	}
 	trimmed := strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD"))
 	if trimmed == "" {
-		return "", fmt.Errorf("%s: %s is empty; write the instructions there, or remove the key for the built-in ones", cfg.InstructionsKey, path)
+		return "", fmt.Errorf("model_instructions_file: %s is empty; write the instructions there, or remove the key for the built-in ones", path)
 	}
 	return trimmed, nil
 }

@@ -218,7 +218,7 @@ func TestInstructionsFileIsAFile(t *testing.T) {
 			b := setup(t, `experimental_instructions_file = "base.md"`, native.Limits{})
 			lay(b, filepath.Join(b.cwd, "base.md"))
 			_, err := b.engine.Start(t.Context(), protocol.Config{Cwd: b.cwd}, &host{})
-			if err == nil || !strings.Contains(err.Error(), "experimental_instructions_file: ") {
+			if err == nil || !strings.Contains(err.Error(), "model_instructions_file: ") {
 				t.Errorf("error %v", err)
 			}
 		})

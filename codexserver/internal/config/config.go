@@ -43,9 +43,8 @@ type Config struct {
 	ShowRawAgentReasoning bool `json:"show_raw_agent_reasoning"`
 
 	// InstructionsFile is a file that replaces the model's instructions, relative to Cwd.
-	// In September 2025 its key was experimental_instructions_file; InstructionsKey is the one that counts.
+	// In September 2025 its key was experimental_instructions_file.
 	InstructionsFile string `json:"model_instructions_file"`
-	InstructionsKey  string `json:"-"`
 	// DeveloperInstructions, unless empty, are a message with the role developer at the
 	// beginning of the history.
 	DeveloperInstructions string `json:"developer_instructions"`

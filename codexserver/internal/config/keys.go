@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -122,18 +121,12 @@ func (s *Settings) otherKeys() []key {
 		{"sandbox.helper", &s.Sandbox.Helper, unset{[]any{}}, nil, "[a program that confines commands](#a-sandbox-of-your-own)"},
 		{"sandbox.strict", &s.Sandbox.Strict, false, nil, "under `untrusted`, [asks about more](rules.md#known-to-be-safe)"},
 
-		{"failover.to", &s.Failover.To, unset{[]any{}}, func(reflect.Value) error {
-			err := s.Failover.Validate()
-			if err != nil { // as other errors name one of a list
-				err = errors.New(strings.NewReplacer("to[", ".", "]", "").Replace(err.Error()))
-			}
-			return err
-		},
+		{"failover.to", &s.Failover.To, unset{[]any{}}, func(reflect.Value) error { return s.Failover.Validate() },
 			"[other providers](engines.md#another-provider), in order"},
 
 		{"http.unlocked_arguments", &h.UnlockedArguments, unset{[]any{}}, each(LockedOverHTTP), "[locked arguments](http.md#what-a-call-may-choose) that a call may choose"},
-		{"http.hosts", &h.Hosts, unset{[]any{}}, all(isHost, "a host, such as mcp.example.com"), "host names of the server besides this machine's"},
-		{"http.origins", &h.Origins, unset{[]any{}}, all(isOrigin, "an origin, such as https://app.example.com"), "web pages that may use it, in place of this machine's"},
+		{"http.hosts", &h.Hosts, unset{[]any{}}, nil, "host names of the server besides this machine's"},
+		{"http.origins", &h.Origins, unset{[]any{}}, nil, "web pages that may use it, in place of this machine's"},
 		{"http.drain_timeout", &h.Drain, "30s", nil, "how long running work may continue after a signal"},
 		{name: "http.metrics"}, {name: "http.worker_idle"}, {name: "http.url"}, {name: "http.oauth"},
 		{name: "http.principals", meaning: "keys of [codex-mcp-gateway](../codexserver/gateway/README.md#keys)"},
@@ -185,9 +178,7 @@ func (s *Settings) set(from layer) error {
 		if k.check == nil {
 			continue
 		}
-		if err := k.check(to); err != nil && err.Error()[0] == '.' { // about one of a list
-			return fmt.Errorf("%s%w", k.name, err)
-		} else if err != nil {
+		if err := k.check(to); err != nil {
 			return keyErrorf(path, "%w", err)
 		}
 	}
@@ -290,27 +281,6 @@ func noMost(least int) check {
 		}
 		return atLeast(least)(v)
 	}
-}
-
-// all checks that a function takes each word of a list.
-func all(is func(string) bool, what string) check {
-	return func(v reflect.Value) error {
-		for i := range v.Len() {
-			if word := v.Index(i).String(); !is(word) {
-				return fmt.Errorf("%q is not %s", word, what)
-			}
-		}
-		return nil
-	}
-}
-
-// isHost reports whether a text may be a host, with or without a port.
-func isHost(text string) bool { return text != "" && !strings.ContainsAny(text, "/@?#* ") }
-
-// isOrigin reports whether a text may be an origin, as browsers send it.
-func isOrigin(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.Scheme != "" && isHost(u.Host) && text == u.Scheme+"://"+u.Host
 }
 
 // Ours reports whether a dotted key is one of our settings, outside of tables that are Codex's too. An engine does not

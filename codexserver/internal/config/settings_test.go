@@ -146,8 +146,6 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 		{"", "approvals.timeout=30", timeout(30 * time.Second)},
 		{"", "limits.tasks=0", func(s *config.Settings) { s.Tasks.Limit = math.MaxInt32 }},
 		{"", "limits.result=0", func(s *config.Settings) { s.MaxResult = math.MaxInt32 }},
-		{"", `http.hosts=["mcp.example.com", "a:81", "[::1]"]`, func(s *config.Settings) { s.HTTP.Hosts = []string{"mcp.example.com", "a:81", "[::1]"} }},
-		{"", `http.origins=["https://a.example:81"]`, func(s *config.Settings) { s.HTTP.Origins = []string{"https://a.example:81"} }},
 		{"", "calls.patience=45", patience(45 * time.Second)},
 		{"", "calls.patience=1.5", patience(1500 * time.Millisecond)},
 		{"", `calls.patience="2m"`, patience(2 * time.Minute)},

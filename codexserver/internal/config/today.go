@@ -40,12 +40,7 @@ type Location struct {
 // adopt converts new forms in a merged layer to old ones. It sets values without an old
 // form in c.
 func (c *Config) adopt(merged layer) error {
-	c.InstructionsKey = "model_instructions_file"
-	if old := merged["experimental_instructions_file"]; old != nil && merged[c.InstructionsKey] == nil {
-		c.InstructionsKey = "experimental_instructions_file"
-		if _, is := old.(string); !is {
-			return keyErrorf([]string{c.InstructionsKey}, "want a text")
-		}
+	if old := merged["experimental_instructions_file"]; old != nil && merged["model_instructions_file"] == nil {
 		merged["model_instructions_file"] = old
 	}
 	if isTable(merged["approval_policy"]) {
