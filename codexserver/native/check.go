@@ -3,7 +3,6 @@ package native
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -43,14 +42,24 @@ type Report struct {
 }
 
 // Check reads the configuration as an engine with these options does, looks for the files and programs that it names,
-// requests the provider's models, and sends it the key. It asks no model, costs nothing, and waits 5 seconds at most. It
-// fails if the configuration cannot be read.
-func Check(ctx context.Context, o *Options) (*Report, error) {
-	e, cfg, err := checked(ctx, o)
+// requests the provider's models, and sends it the key. It asks no model, costs nothing, and waits 5 seconds at most for the
+// provider. With start it also starts the MCP servers, and ends them. It fails if the configuration cannot be read.
+func Check(ctx context.Context, o *Options, start bool) (*Report, error) {
+	quiet := Options{}
+	if o != nil {
+		quiet = *o
+	}
+	quiet.Logger = nil // the engine itself warns
+	e, err := New(&quiet)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
+	cwd, _ := os.Getwd() // a conversation names its own
+	cfg, err := e.configFor(ctx, protocol.Config{Cwd: cwd})
+	if err != nil {
+		return nil, err
+	}
 	p := cfg.Provider()
 	r := &Report{
 		Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: model.ShowURL(p.BaseURL), Key: "none needed", Broken: map[string]string{},
@@ -74,6 +83,24 @@ func Check(ctx context.Context, o *Options) (*Report, error) {
 			r.Broken["sandbox.helper"] = err.Error() + "; install it or correct the key, or you are asked about every command"
 		}
 	}
+	cfg.DeclineElicitations = true
+	c := &conversation{engine: e, cfg: cfg}
+	c.work.life = ctx
+	var mu sync.Mutex // for r.Broken
+	var all sync.WaitGroup
+	defer all.Wait()
+	for name, server := range cfg.MCPServers {
+		if server.Enabled != nil && !*server.Enabled || e.startsSelf(server, cfg.Cwd) {
+			continue
+		}
+		all.Go(func() {
+			if err := c.checkServer(name, server, start); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				r.Broken["mcp_servers."+config.JoinKey(name)] = cutOutput(err.Error()) + "; correct that, or its tools are missing"
+			}
+		})
+	}
 	name := p.EnvKey
 	if name == "" && p.RequiresOpenAIAuth {
 		name = "OPENAI_API_KEY"
@@ -94,86 +121,39 @@ func Check(ctx context.Context, o *Options) (*Report, error) {
 		return r, nil
 	}
 	client := e.client(p)
-	if err := cmp.Or(begins(cfg), client.Check(ctx, cfg.Model)); err != nil {
+	_, unread := instructions(cfg, false, []string{"sh"}) // without these files no conversation begins
+	_, _, unreadable := userInstructions(cfg)
+	if err := cmp.Or(unread, unreadable, client.Check(ctx, cfg.Model)); err != nil {
 		r.Reach = err.Error()
 		return r, nil
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if said := client.Window(ctx, cfg.Model); said > 0 && cfg.ContextWindow > said {
 		r.Broken["model_context_window"] = fmt.Sprintf("%d, and the server takes %d tokens: remove the key, or start the server with more", cfg.ContextWindow, said)
 	}
 	return r, nil
 }
 
-// checked returns an engine that logs nothing, and its configuration for a conversation in the current folder.
-func checked(ctx context.Context, o *Options) (*Engine, *config.Config, error) {
-	quiet := Options{}
-	if o != nil {
-		quiet = *o
-	}
-	quiet.Logger = nil // the engine itself warns
-	e, err := New(&quiet)
-	if err != nil {
-		return nil, nil, err
-	}
-	cwd, _ := os.Getwd() // a conversation names its own
-	cfg, err := e.configFor(ctx, protocol.Config{Cwd: cwd})
-	if err != nil {
-		return nil, nil, errors.Join(err, e.Close())
-	}
-	return e, cfg, nil
-}
-
-// begins returns why no conversation can begin: a file with instructions cannot be read.
-func begins(cfg *config.Config) error {
-	if cfg.InstructionsFile != "" {
-		if _, err := instructions(cfg, false, nil); err != nil {
-			return err
+// checkServer returns what is wrong with an MCP server. It looks for its program; with start it starts the server, connects
+// to it, and ends it.
+func (c *conversation) checkServer(name string, server config.MCPServer, start bool) error {
+	switch {
+	case start:
+		client, err := c.startServer(name, server)
+		if err == nil {
+			_ = client.Close() // it did start
 		}
+		return err
+	case server.Command != "":
+		_, _, err := mcpclient.Find(&mcpclient.Options{Server: server, Environ: c.cfg.Environ, Dir: c.engine.folderOf(server, c.cfg.Cwd), Programs: c.engine.programs})
+		return err
 	}
-	_, _, err := userInstructions(cfg)
-	return err
+	return nil
 }
 
-// CheckServers returns what is wrong with the configured MCP servers, by their names. It looks for their programs, and
-// with start it starts each, connects to it, and ends it.
-func CheckServers(ctx context.Context, o *Options, start bool) (map[string]string, error) {
-	e, cfg, err := checked(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	cfg.DeclineElicitations = true
-	c := &conversation{engine: e, cfg: cfg}
-	c.work.life = ctx
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	wrong := map[string]string{}
-	for name, server := range cfg.MCPServers {
-		if server.Enabled != nil && !*server.Enabled || e.startsSelf(server, cfg.Cwd) {
-			continue
-		}
-		all.Go(func() {
-			var err error
-			if start {
-				var client *mcpclient.Client
-				if client, err = c.startServer(name, server); err == nil {
-					_ = client.Close() // it did start
-				}
-			} else if server.Command != "" {
-				_, _, err = mcpclient.Find(&mcpclient.Options{Server: server, Environ: cfg.Environ, Dir: e.folderOf(server, cfg.Cwd), Programs: e.programs})
-			}
-			if err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				wrong[name] = cutOutput(err.Error())
-			}
-		})
-	}
-	all.Wait()
-	return wrong, e.Close()
-}
-
-// Reach connects to an address through its proxy, with a TLS handshake if it is https, and sends nothing. The error says
-// what to do about it.
+// Reach connects to an address through its proxy, with a TLS handshake if it is https, and sends no key. The
+// error says what to do about it.
 func Reach(ctx context.Context, address string, getenv func(string) string) error {
 	web, err := model.HTTPClient(getenv)
 	if err != nil {

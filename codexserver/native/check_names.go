@@ -20,11 +20,19 @@ const Last = "last"
 // the user said first, and the names with which it ran. They choose nothing by themselves. The error wraps
 // [engine.ErrNotFound] if there is no such conversation.
 func NamesOf(ctx context.Context, home, id string) (about protocol.ConversationSummary, names protocol.Names, err error) {
-	paths, err := rollout.Paths(ctx, home)
-	if id != Last && err == nil {
-		var path string
-		path, err = rollout.Find(ctx, home, strings.ToLower(id))
-		paths = []string{path}
+	about.ConversationID = strings.ToLower(id)
+	path, err := rollout.Find(ctx, home, about.ConversationID)
+	if id == Last {
+		var all []string
+		all, err = rollout.Paths(ctx, home)
+		for i := 0; i < len(all) && (i == 0 || err != nil); i++ {
+			path = all[i]
+			about, err = readHead(path) // an error if the user has said nothing in it
+		}
+	}
+	var r *rollout.Rollout
+	if err == nil {
+		r, err = rollout.Load(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = engine.ErrNotFound
@@ -32,23 +40,12 @@ func NamesOf(ctx context.Context, home, id string) (about protocol.ConversationS
 	if err != nil {
 		return about, names, fmt.Errorf("conversation %s: %w", id, err)
 	}
-	for _, path := range paths {
-		if about, err = readHead(path); err != nil && id == Last {
-			continue // the user has said nothing in it
-		}
-		r, err := rollout.Load(path)
-		if err != nil {
-			return about, names, err
-		}
-		if r.Meta.Kept != nil {
-			names = r.Meta.Kept.Names
-		}
-		names.Provider = cmp.Or(names.Provider, r.Meta.ModelProvider)
-		if last := r.Context; last != nil {
-			names.Model, names.Effort = cmp.Or(names.Model, last.Model), cmp.Or(names.Effort, last.Effort)
-		}
-		about.ConversationID = r.Meta.ID
-		return about, names, nil
+	if r.Meta.Kept != nil {
+		names = r.Meta.Kept.Names
 	}
-	return about, names, fmt.Errorf("the newest conversation: %w", engine.ErrNotFound)
+	names.Provider = cmp.Or(names.Provider, r.Meta.ModelProvider)
+	if last := r.Context; last != nil {
+		names.Model, names.Effort = cmp.Or(names.Model, last.Model), cmp.Or(names.Effort, last.Effort)
+	}
+	return about, names, nil
 }

@@ -270,7 +270,7 @@ func TestOwnAuthority(t *testing.T) {
 			Environ: []string{"CODEX_CA_CERTIFICATE=" + tt.file, "PATH=" + os.Getenv("PATH")},
 		}
 		said := map[string]string{} // at each door
-		if report, err := native.Check(t.Context(), &o); err != nil {
+		if report, err := native.Check(t.Context(), &o, false); err != nil {
 			said["Check"] = err.Error()
 		} else {
 			said["Check"] = report.Reach
@@ -298,7 +298,7 @@ func TestCheckShowsNoSecret(t *testing.T) {
 	} {
 		report, err := native.Check(t.Context(), &native.Options{
 			CodexHome: t.TempDir(), Overrides: map[string]any{"model": "m", "model_provider": "p", "model_providers.p.base_url": address},
-		})
+		}, false)
 		if text := fmt.Sprintf("%+v %v", report, err); strings.Contains(text, "hunter2") {
 			t.Errorf("%s: %s", address, text)
 		}

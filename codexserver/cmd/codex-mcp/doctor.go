@@ -65,8 +65,6 @@ type diagnosis struct {
 	Problem string `json:"problem,omitempty"`
 	// Broken is what is configured and does not hold although turns can run, with what helps.
 	Broken []string `json:"broken,omitempty"`
-
-	bridge *appserver.Engine // to the Codex that was checked
 }
 
 // effect is what it means when a check finds something.
@@ -78,146 +76,116 @@ const (
 	stops                // no turn runs
 )
 
+// exam is what a check looks at, and what it finds.
+type exam struct {
+	context.Context
+	o *doctorOptions
+	c *configuration
+	d *diagnosis
+}
+
 // check is one of the things that doctor looks at.
 type check struct {
 	name   string
 	effect effect
-	engine string // of which the effect is, "" for both
-	// look fills in its part of the diagnosis, and says what is wrong. All look at the same time, but those in last.
-	look func(ctx context.Context, o *doctorOptions, c *configuration, d *diagnosis) error
-	// remedies returns what helps when no turn can run; each of them is enough. Nil means that the error says it.
-	remedies func(d *diagnosis) []string
+	engine string                    // of which the effect is, "" for both
+	look   func(*exam) error         // fills in its part of the diagnosis, and says what is wrong; all look at the same time
+	help   string                    // what follows from it and what helps, "" if the error says it
+	more   func(*diagnosis) []string // what helps when no turn can run; each of them is enough
 }
 
 // checks are all but the choice of the engine. The remedies and the warnings have their order.
 var checks = []check{
-	{"native", stops, "native", checkNative, (*diagnosis).helpNative},
-	{"codex", stops, "codex", checkCodex, (*diagnosis).helpCodex},
-	{"keys", warns, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) (err error) {
-		for _, key := range config.Unknown(c.home, c.overrides, true) {
+	{"native", stops, "native", checkNative, "", (*diagnosis).helpNative},
+	{"codex", stops, "codex", checkCodex, "", (*diagnosis).helpCodex},
+	{"keys", warns, "", func(x *exam) (err error) {
+		for _, key := range config.Unknown(x.c.home, x.c.overrides, true) {
 			err = errors.Join(err, errors.New("unknown key: "+key))
 		}
 		return err
-	}, nil},
-	{"rules", breaks, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
-		_, err := rulefile.New(c.home, nil).List()
-		return instead(err, "none of these rules counts; correct the file, or remove it and accept them again")
-	}, nil},
-	{"folder", warns, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
-		return safefile.Exposed(runtime.GOOS, c.home)
-	}, nil},
-	{"sandbox", warns, "", func(_ context.Context, _ *doctorOptions, c *configuration, d *diagnosis) error {
-		if len(c.settings.Sandbox.Helper) > 0 {
+	}, "", nil},
+	{"rules", breaks, "", func(x *exam) error {
+		_, err := rulefile.New(x.c.home, nil).List()
+		return err
+	}, "none of these rules counts; correct the file, or remove it and accept them again", nil},
+	{"folder", warns, "", func(x *exam) error { return safefile.Exposed(runtime.GOOS, x.c.home) }, "", nil},
+	{"sandbox", warns, "", func(x *exam) error {
+		if len(x.c.settings.Sandbox.Helper) > 0 {
 			return nil // the check native tries it
 		}
 		_, err := box.New(box.Options{}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, os.TempDir(), os.Environ())
 		if err != nil {
-			d.Sandbox, err = err.Error(), fmt.Errorf("the sandbox does not work: %w", err)
+			x.d.Sandbox, err = err.Error(), fmt.Errorf("the sandbox does not work: %w", err)
 		}
 		return err
-	}, nil},
-	{"calls", warns, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
-		if !c.settings.TrustedCalls {
+	}, "", nil},
+	{"calls", warns, "", func(x *exam) error {
+		if !x.c.settings.TrustedCalls {
 			return nil
 		}
 		return errors.New("calls.trusted: the argument config of a call may set every key, and so start any program")
-	}, nil},
-	{"cd", stops, "", func(_ context.Context, o *doctorOptions, _ *configuration, _ *diagnosis) error {
-		_, err := existingFolder(o.folder)
+	}, "", nil},
+	{"cd", stops, "", func(x *exam) error {
+		_, err := existingFolder(x.o.folder)
 		return err
-	}, nil},
-	{"conversations", stops, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
-		return instead(writable(filepath.Join(c.home, "sessions")), "no conversation can be kept there; correct CODEX_HOME or the rights of that folder")
-	}, nil},
-	{"approvals", breaks, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
-		if c.settings.Approvals.Log != nil {
-			return nil // checkLog opens it
+	}, "", nil},
+	{"conversations", stops, "", func(x *exam) error { return writable(filepath.Join(x.c.home, "sessions")) },
+		"no conversation can be kept there; correct CODEX_HOME or the rights of that folder", nil},
+	{"approvals", breaks, "", func(x *exam) error {
+		if x.c.settings.Approvals.Log != nil {
+			return nil // diagnose opens it
 		}
-		return instead(writable(filepath.Dir(c.logFile())), "no approval counts, because none can be recorded; correct the rights of that folder")
-	}, nil},
-	{"worktrees", breaks, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
-		return instead(writable(git.Worktrees(c.home)), "no call can get a worktree; correct the rights of that folder")
-	}, nil},
-	{"shared", breaks, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
-		if !c.settings.Shared {
+		return writable(filepath.Dir(x.c.logFile()))
+	}, "no approval counts, because none can be recorded; correct the rights of that folder", nil},
+	{"worktrees", breaks, "", func(x *exam) error { return writable(git.Worktrees(x.c.home)) },
+		"no call can get a worktree; correct the rights of that folder", nil},
+	{"shared", breaks, "", func(x *exam) error {
+		if !x.c.settings.Shared {
 			return nil
 		}
-		folder, err := shared.Open(c.home)
-		if err == nil {
-			err = folder.Close()
-		}
-		return instead(err, "so each client gets a server of its own (shared); correct that folder")
-	}, nil},
-	{"page", stops, "", func(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) error {
-		a := &c.settings.Approvals
+		return closed(shared.Open(x.c.home))
+	}, "so each client gets a server of its own (shared); correct that folder", nil},
+	{"page", stops, "", func(x *exam) error {
+		a := &x.c.settings.Approvals
 		if !a.Pages() {
 			return nil
 		}
-		p, err := page.Listen(&page.Options{Port: a.PagePort, Origin: a.PageOrigin})
-		if err == nil {
-			err = p.Close()
-		}
-		return instead(err, "end what has the port, or correct approvals.page_port")
-	}, nil},
-	{"notify", breaks, "", checkNotify, nil},
-	{"mcp", breaks, "native", func(ctx context.Context, o *doctorOptions, c *configuration, _ *diagnosis) error {
-		wrong, err := native.CheckServers(ctx, c.nativeOptions(), o.start)
-		if err != nil {
-			return nil // the check native says it
-		}
-		for _, name := range slices.Sorted(maps.Keys(wrong)) {
-			err = errors.Join(err, fmt.Errorf("mcp_servers.%s: %s; correct that, or its tools are missing", config.JoinKey(name), wrong[name]))
-		}
+		return closed(page.Listen(&page.Options{Port: a.PagePort, Origin: a.PageOrigin}))
+	}, "end what has the port, or correct approvals.page_port", nil},
+	{"notify", breaks, "", checkNotify, "", nil},
+}
+
+// closed closes what was only tried.
+func closed[C io.Closer](c C, err error) error {
+	if err != nil {
 		return err
-	}, nil},
-}
-
-// checkLog tries the log of approvals and the file of --trace as a server with this engine opens them.
-func checkLog(o *doctorOptions, c *configuration, engine string) error {
-	end, err := c.openLogs(o.options, engine)
-	end()
-	return err
-}
-
-// instead adds to an error what follows from it and what helps.
-func instead(err error, words string) error {
-	if err == nil {
-		return nil
 	}
-	return fmt.Errorf("%w: %s", err, words)
+	return c.Close()
 }
 
 // writable returns why no file can be made in a folder, or in the one above it where it will be made.
 func writable(dir string) error {
-	info, err := os.Stat(dir)
-	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
-		dir = filepath.Dir(dir)
-		info, err = os.Stat(dir)
-	}
-	switch {
-	case err != nil:
-		return err
-	case !info.IsDir():
-		return fmt.Errorf("%s is not a folder", dir)
-	}
 	f, err := os.CreateTemp(dir, ".codex-mcp-doctor-")
-	if err != nil {
-		return err
+	switch {
+	case err == nil:
+		return errors.Join(f.Close(), os.Remove(f.Name()))
+	case errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir:
+		return writable(filepath.Dir(dir))
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return fmt.Errorf("%s: %w", dir, errors.Unwrap(err))
 }
 
 // checkNotify looks for the programs of notify, ours and Codex's.
-func checkNotify(_ context.Context, _ *doctorOptions, c *configuration, _ *diagnosis) (err error) {
-	programs := map[string][]string{"notify.command": c.settings.Notify}
-	if cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides}); err == nil { // else another check says it
-		programs["notify"] = cfg.Notify
+func checkNotify(x *exam) (err error) {
+	programs := [][]string{{"notify.command"}, {"notify"}}
+	programs[0] = append(programs[0], x.c.settings.Notify...)
+	if cfg, err := config.Load(config.Layers{Home: x.c.home, Overrides: x.c.overrides}); err == nil { // else another check says it
+		programs[1] = append(programs[1], cfg.Notify...)
 	}
-	for _, key := range slices.Sorted(maps.Keys(programs)) {
-		if len(programs[key]) > 0 {
-			_, _, _, missing := notifyProgram(&box.Programs{}, programs[key][0])
-			if missing != nil {
-				err = errors.Join(err, fmt.Errorf("%s: %w; install it or correct the key", key, missing))
+	for _, p := range programs {
+		if len(p) > 1 {
+			if _, _, _, missing := notifyProgram(&box.Programs{}, p[1]); missing != nil {
+				err = errors.Join(err, fmt.Errorf("%s: %w; install it or correct the key", p[0], missing))
 			}
 		}
 	}
@@ -275,29 +243,27 @@ func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error
 	found := make([]error, len(checks))
 	var all sync.WaitGroup
 	for i, check := range checks {
-		all.Go(func() { found[i] = check.look(ctx, o, c, d) })
+		all.Go(func() { found[i] = check.look(&exam{ctx, o, c, d}) })
 	}
+	e, err := choose(ctx, o.options, c)
 	all.Wait()
 	for i, err := range found {
+		if help := checks[i].help; err != nil && help != "" {
+			err = fmt.Errorf("%w: %s", err, help)
+		}
 		if err != nil {
 			d.Checks[checks[i].name] = err.Error()
 		}
 	}
-	var unusable error
-	version := ""
-	if d.Codex != nil && o.engine == "auto" {
-		version, unusable = d.Codex.Version, d.Codex.Err
-	} else if d.bridge == nil {
-		unusable = errors.New(d.Checks["codex"])
-	}
-	e, err := c.pick(o.options, d.bridge, version, unusable)
 	if err != nil {
 		d.Problem = err.Error()
 		return d
 	}
 	defer e.Close()
 	d.Engine, d.Reason = e.name, e.reason
-	if err := checkLog(o, c, e.name); err != nil {
+	end, err := c.openLogs(o.options, e.name)
+	end()
+	if err != nil {
 		d.Checks["log"] = err.Error()
 	}
 	d.judge()
@@ -327,8 +293,9 @@ func (d *diagnosis) judge() {
 	}
 }
 
-func checkNative(ctx context.Context, _ *doctorOptions, c *configuration, d *diagnosis) (err error) {
-	if d.Native, err = native.Check(ctx, c.nativeOptions()); err != nil {
+func checkNative(x *exam) (err error) {
+	d := x.d
+	if d.Native, err = native.Check(x, x.c.nativeOptions(), x.o.start); err != nil {
 		d.Configuration = err.Error()
 		return err
 	}
@@ -356,17 +323,20 @@ func (d *diagnosis) helpNative() (all []string) {
 	return all
 }
 
-func checkCodex(ctx context.Context, o *doctorOptions, c *configuration, d *diagnosis) (err error) {
-	if d.bridge, err = c.bridge(o.codex); err != nil {
+func checkCodex(x *exam) error {
+	bridge, err := x.c.bridge(x.o.codex)
+	if err != nil {
 		return err
 	}
-	d.Codex = c.look(ctx, d.bridge, o.codex)
-	if err = d.Codex.Err; err == nil && o.engine != "native" {
-		if address := c.codexAddress(d.Codex); address != "" {
-			err = native.Reach(ctx, address, os.Getenv)
-		}
+	defer bridge.Close() // only its report is needed
+	x.d.Codex = x.c.look(x, bridge, x.o.codex)
+	if err := x.d.Codex.Err; err != nil || x.o.engine == "native" {
+		return err
 	}
-	return err
+	if address := x.c.codexAddress(x.d.Codex); address != "" {
+		return native.Reach(x, address, os.Getenv)
+	}
+	return nil
 }
 
 // codexAddress returns the address to which Codex sends its requests, "" if it is not known.
@@ -497,8 +467,8 @@ func (d *diagnosis) remedies() (all []string) {
 		return []string{"correct that; codex-mcp ask --demo shows how it works meanwhile"}
 	}
 	for _, check := range checks {
-		if check.remedies != nil {
-			all = append(all, check.remedies(d)...)
+		if check.more != nil {
+			all = append(all, check.more(d)...)
 		}
 	}
 	all = append(all, "see it work without any of these: codex-mcp ask --demo")

@@ -77,40 +77,26 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 // choose returns the engine that the command line names. With auto it returns Codex if it
 // is usable, otherwise the native engine, whose first call reports what is missing.
 func choose(ctx context.Context, o *options, c *configuration) (*choice, error) {
+	reason := "the command line says so"
 	if o.engine == "native" {
-		return c.pick(o, nil, "", nil)
+		return c.native(reason)
 	}
 	bridge, err := c.bridge(o.codex)
-	version := ""
 	if err == nil && o.engine != "codex" {
 		report := c.look(ctx, bridge, o.codex)
-		version, err = report.Version, report.Err
-	}
-	return c.pick(o, bridge, version, err)
-}
-
-// pick is choose after a look at Codex: its bridge and version, or the error that says why it cannot be used. It closes a
-// bridge that it does not return.
-func (c *configuration) pick(o *options, bridge *appserver.Engine, version string, err error) (*choice, error) {
-	reason := "the command line says so"
-	if o.engine == "auto" {
-		reason = "found Codex " + version
-	}
-	if err == nil && o.engine != "native" {
-		return &choice{bridge, bridge, "codex", reason, nil, bridge.RateLimits}, nil
-	}
-	if bridge != nil {
-		if err := bridge.Close(); err != nil {
-			c.log.Warn("closing Codex", "error", err)
+		if reason, err = "found Codex "+report.Version, report.Err; err != nil {
+			if err := bridge.Close(); err != nil {
+				c.log.Warn("closing Codex", "error", err)
+			}
 		}
 	}
-	switch o.engine {
-	case "codex":
+	switch {
+	case err == nil:
+		return &choice{bridge, bridge, "codex", reason, nil, bridge.RateLimits}, nil
+	case o.engine == "codex":
 		return nil, err
-	case "auto":
-		reason = "Codex cannot be used: " + err.Error()
 	}
-	return c.native(reason)
+	return c.native("Codex cannot be used: " + err.Error())
 }
 
 // look starts Codex and asks it who is signed in. It returns at once when there is no

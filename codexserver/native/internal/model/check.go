@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
@@ -70,32 +69,22 @@ func (c *Client) Check(ctx context.Context, name string) error {
 	return fmt.Errorf("the provider does not list the model %q: choose one of its models%s", name, meant)
 }
 
-// Reach connects to the provider's host, through its proxy and with a TLS handshake if it has one, and sends nothing. The
-// error says why that fails, and what to do about it. It waits 5 seconds at most.
+// Reach requests nothing of the provider's host, through its proxy and with a TLS handshake if it has one, and sends no
+// key. The error says why that fails, and what to do about it. It waits 5 seconds at most.
 func (c *Client) Reach(ctx context.Context) error {
 	target, err := c.target("")
 	if err != nil {
 		return err
 	}
 	var now phase
-	late, stop := context.WithTimeout(now.trace(ctx), checkTimeout)
+	ctx, stop := context.WithTimeout(now.trace(ctx), checkTimeout)
 	defer stop()
-	r, err := http.NewRequestWithContext(late, http.MethodHead, target.String(), nil)
-	if err != nil {
-		return err
-	}
-	connected := false
-	r = r.WithContext(httptrace.WithClientTrace(late, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		connected = true
-		stop()
-	}}))
+	r := (&http.Request{Method: http.MethodHead, URL: target, Header: http.Header{}}).WithContext(ctx)
 	answer, err := c.HTTP.Transport.RoundTrip(r)
 	switch {
 	case err == nil:
 		return answer.Body.Close()
-	case connected:
-		return nil
-	case errors.Is(late.Err(), context.DeadlineExceeded):
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return c.silence(&now, checkTimeout, target)
 	}
 	return c.connectErr(r, err)
