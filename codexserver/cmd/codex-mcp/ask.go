@@ -178,15 +178,12 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 		fmt.Fprintln(console.Err, "codex-mcp: nothing was done, because the demo asks: run it in a terminal")
 		return terminal.StatusFailed
 	}
-	var names protocol.Names
 	if task.Resume != "" {
-		names, err = c.goOn(signalled, task)
-		switch {
+		switch err := c.goOn(signalled, task); {
 		case signalled.Err() != nil:
 			return terminal.StatusInterrupted
 		case errors.Is(err, engine.ErrNotFound):
-			fail(err)
-			return 2 // the command line is wrong
+			return fail(err) - 1 // the command line is wrong
 		case err != nil:
 			return fail(err)
 		}
@@ -201,18 +198,13 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 	case err != nil:
 		return fail(err)
 	}
-	if err := c.still(e.name, names); err != nil {
+	if err := c.still(e.name, task); err != nil {
 		return fail(errors.Join(err, e.Close()))
 	}
-	var ruled sync.Map // how a rule allowed a call, by its id
-	task.Ruled = func(call string) string {
-		how, _ := ruled.LoadAndDelete(call) // a model may use an id again
-		text, _ := how.(string)
-		return text
-	}
+	task.Ruled = &sync.Map{}
 	c.decided = func(r *approval.Request, d approval.Decision) {
 		if exec, is := r.Event.(protocol.ExecApprovalRequest); is && d.By == approval.ByRule && d.Decision.Approves() {
-			ruled.Store(exec.CallID, d.Detail)
+			task.Ruled.Store(exec.CallID, d.Detail)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(signalled))

@@ -4,24 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"slices"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 )
 
-// goOn makes the names with which a conversation ran those of the configuration, unless the command line chooses others, and
-// returns the ones that count. Its file has nothing else that counts here, whoever wrote it. It resolves the task's "last".
-func (c *configuration) goOn(ctx context.Context, task *terminal.Task) (names protocol.Names, err error) {
+// goOn makes the names with which a conversation ran those of the configuration, unless the command line chooses others. Its
+// file has nothing else that counts here, whoever wrote it. It resolves the task's "last".
+func (c *configuration) goOn(ctx context.Context, task *terminal.Task) error {
 	about, old, err := native.NamesOf(ctx, c.home, task.Resume)
 	if err != nil {
-		return names, err
+		return err
 	}
 	if task.Resume == native.Last {
 		task.About = append(task.About, "continuing: "+terminal.Row(about.Preview))
@@ -29,45 +25,33 @@ func (c *configuration) goOn(ctx context.Context, task *terminal.Task) (names pr
 	task.Resume = about.ConversationID
 	profile, is := c.overrides["profile"]
 	another := is && profile != old.Profile // which has a model of its own
-	for _, one := range []struct {
-		key, old string
-		name     *string
-	}{
-		{"profile", old.Profile, &names.Profile}, {"model_provider", old.Provider, &names.Provider},
-		{"model", old.Model, &names.Model}, {"model_reasoning_effort", string(old.Effort), (*string)(&names.Effort)},
+	for _, one := range [][2]string{
+		{"profile", old.Profile}, {"model_provider", old.Provider}, {"model", old.Model}, {"model_reasoning_effort", string(old.Effort)},
 	} {
-		switch given, is := c.overrides[one.key]; {
-		case one.old == "":
-		case is && given != one.old:
-			task.About = append(task.About, terminal.Row(fmt.Sprintf("%s %v in place of the conversation's %s", one.key, given, one.old)))
+		key, name := one[0], one[1]
+		switch given, is := c.overrides[key]; {
+		case name == "":
+		case is && given != name:
+			task.About = append(task.About, terminal.Row(fmt.Sprintf("%s %v in place of the conversation's %s", key, given, name)))
 		case !is && !another:
-			c.overrides[one.key], *one.name = one.old, one.old
+			c.overrides[key] = name
 		}
 	}
-	if known, err := config.Profiles(c.home); names.Profile != "" && err == nil && !slices.Contains(known, names.Profile) {
-		return names, gone("profile", names.Profile, "-p NAME")
-	}
-	return names, nil
+	return nil
 }
 
-// still returns an error if the native engine does not have a provider of a conversation any more. Codex says it itself.
-func (c *configuration) still(engine string, names protocol.Names) error {
-	if engine != "native" || names.Provider == "" {
+// still returns an error if the native engine does not have the profile or the provider of a conversation any more. Codex says
+// it itself, and the turn what else is wrong.
+func (c *configuration) still(engine string, task *terminal.Task) error {
+	_, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
+	if engine != "native" || task.Resume == "" || !errors.Is(err, config.ErrMissing) {
 		return nil
 	}
-	_, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
-	if errors.Is(err, config.ErrMissing) {
-		return gone("model_provider", names.Provider, "-c model_provider=NAME")
-	}
-	return nil // the turn says what else is wrong
-}
-
-func gone(key, name, flag string) error {
-	return fmt.Errorf("the conversation ran with the %s %q, which the configuration does not have now: define it again, or choose another with %s", key, name, flag)
+	return fmt.Errorf("%w: define again what the conversation ran with, or choose another with -p NAME or -c model_provider=NAME", err)
 }
 
 // repeated returns the command and the flags that were given, as a shell takes them, to go on with a conversation, which has its
-// folder, policy and sandbox. It leaves out the values that may be secrets, and returns their keys.
+// folder, policy and sandbox. It leaves out what is not known to be public, and returns the keys.
 func (o *options) repeated() (line string, left []string) {
 	words := []string{o.name, "ask"}
 	if o.engine != "auto" {
@@ -85,7 +69,7 @@ func (o *options) repeated() (line string, left []string) {
 		text, isText := value.(string)
 		switch {
 		case err != nil:
-		case secret(key, value):
+		case !public.Get().MatchString(key + "=" + fmt.Sprint(value)):
 			left = append(left, key)
 		case short[key] != "" && isText:
 			words = append(words, short[key], text)
@@ -96,35 +80,8 @@ func (o *options) repeated() (line string, left []string) {
 	return elicit.ShowCommand(words), left
 }
 
-// variable matches the name of an environment variable, and no key.
-var variable = lazyregexp.Regexp{Text: `^[A-Z][A-Z0-9_]*$`}
-
-// hides are parts of keys below which a text may be a secret.
-var hides = []string{"key", "token", "secret", "password", "passwd", "credential", "auth", "header", "cookie", "query_params", "env", "environment", "args", "command", "notify"}
-
-// secret reports whether a value of the configuration may have one: by the key, or as a part of an address.
-func secret(key string, value any) bool {
-	switch v := value.(type) {
-	case string:
-		part := strings.ToLower(key)
-		if strings.HasSuffix(part, "env_key") || strings.HasSuffix(part, "_env_var") {
-			return !variable.Get().MatchString(v)
-		}
-		if strings.Contains(v, "://") {
-			at, err := url.Parse(v)
-			if err != nil || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
-				return true
-			}
-		}
-		return slices.ContainsFunc(hides, func(word string) bool { return strings.Contains(part, word) })
-	case map[string]any:
-		for name, member := range v {
-			if secret(key+"."+name, member) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, func(one any) bool { return secret(key, one) })
-	}
-	return false
-}
+// public matches KEY=VALUE that holds no secret: by the key, or a name of a variable or an address that has the form of one.
+var public = lazyregexp.Regexp{Text: `(?s)^((model|profile|model_provider|model_(reasoning_\w+|verbosity|context_window|auto_compact_token_limit)|` +
+	`approval_policy|sandbox_mode|web_search|(sandbox_workspace_write|approvals|calls|limits|features)(\.[^=]+)?)=.*|` +
+	`model_providers\.[^.=]+\.((name|wire_api|requires_openai_auth|request_max_retries|stream_max_retries|stream_idle_timeout_ms)=.*|` +
+	`env_key=[A-Z][A-Z0-9_]*|base_url=https?://[^@?#]*))$`}

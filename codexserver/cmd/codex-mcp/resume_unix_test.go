@@ -85,7 +85,7 @@ func TestResumeLine(t *testing.T) {
 			if tt.bare {
 				goesOn(tt.model, bare+" more")
 				goesOn(tt.model, "codex-mcp ask --engine native --resume last more")
-			} else if code, said := run(bare + " more"); code != 3 || !strings.Contains(said, "or choose another with -c model_provider=NAME") || strings.Contains(said, "continue with") {
+			} else if code, said := run(bare + " more"); code != 3 || !strings.Contains(said, "or choose another with -p NAME or -c model_provider=NAME") || strings.Contains(said, "continue with") {
 				t.Errorf("exit status %d: %s", code, said)
 			}
 			if tt.again != nil {
@@ -111,8 +111,8 @@ func TestResumeForged(t *testing.T) {
 		want  string // of what ask says
 		code  int
 	}{
-		"a provider that is not there": {`"model_provider":"evil"`, `the model_provider "evil", which the configuration does not have now: define it again, or choose another with -c model_provider=NAME`, 3},
-		"a profile that is not there":  {`"profile":"../../evil"`, `the profile "../../evil", which the configuration does not have now: define it again, or choose another with -p NAME`, 3},
+		"a provider that is not there": {`"model_provider":"evil"`, `model_provider: there is no "evil": [model_providers.evil] is missing: define again what the conversation ran with, or choose another with -p NAME or -c model_provider=NAME`, 3},
+		"a profile that is not there":  {`"profile":"../../evil"`, `profile: there is no "../../evil": `, 3},
 		"an address":                   {`"model_provider":"mock","base_url":"$EVIL","model":"m\u001b[2J"`, "note: not run: touch planted", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestResumeOfCodex(t *testing.T) {
 {"timestamp":"x","type":"turn_context","payload":{"cwd":"/w","approval_policy":"never","sandbox_policy":{"type":"danger-full-access"},"model":"gpt-5.5","effort":"high","summary":"auto"}}
 `)
 		task := &terminal.Task{Resume: strings.ToUpper(id)}
-		must.Get(c.goOn(t.Context(), task))(t)
+		must.OK(t, c.goOn(t.Context(), task))
 		must.Equal(t, "the configuration", tt.want, c.overrides)
 		must.Equal(t, "the task", terminal.Task{Resume: id, About: tt.about}, *task)
 	}
@@ -179,7 +179,7 @@ func TestSecret(t *testing.T) {
 		"model_auto_compact_token_limit=5": false, "sandbox_workspace_write.writable_roots=['/a']": false,
 		"model_providers.p.env_key=sk-abc": true, "model_providers.p.base_url=http://me:pw@host/v1": true, "model_providers.p.base_url=http://h/?key=1": true,
 		"model_providers.p={base_url='http://h', experimental_bearer_token='x'}": true, "model_providers.p.query_params={a='x'}": true,
-		"mcp_servers.a.env.X=y": true, "shell_environment_policy.set={A='b'}": true, "model_providers.p.http_headers.x=y": true,
+		"mcp_servers.a.env.X=y": true, "mcp_servers.a.env.base_url=http://h/key": true, "shell_environment_policy.set={A='b'}": true, "model_providers.p.http_headers.x=y": true,
 	} {
 		o := &options{name: "codex-mcp", engine: "auto", overrides: []string{override}}
 		line, left := o.repeated()

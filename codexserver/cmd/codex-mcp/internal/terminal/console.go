@@ -15,7 +15,7 @@ type Console struct {
 	OutTerminal, ErrTerminal bool
 	// Rewrites says that the terminal can rewrite its last line, and that the user wants that.
 	Rewrites bool
-	// Width returns how many cells wide the terminal is, 0 if that is not known. Nil means that it is not known.
+	// Width returns how many cells wide the terminal is, 0 if that is not known.
 	Width func() int
 	// Left waits until the reader of Out is gone, and reports whether it is. With nil only a write detects that.
 	Left func() bool
@@ -32,15 +32,15 @@ type Input interface {
 
 // Standard returns the console of the standard streams.
 func Standard(stdin *os.File, stdout, stderr io.Writer) *Console {
-	c := &Console{Out: stdout, Err: stderr, OutTerminal: IsTerminal(stdout), ErrTerminal: IsTerminal(stderr)}
+	c := &Console{Out: stdout, Err: stderr, OutTerminal: IsTerminal(stdout), ErrTerminal: IsTerminal(stderr), Width: func() int { return 0 }}
 	if f, ok := stdout.(*os.File); ok && !c.OutTerminal {
 		c.Left = func() bool { return readerLeaves(f) }
 	}
 	if IsTerminal(stdin) {
 		c.Input = input{stdin}
 	}
-	for _, stream := range []any{stdout, stderr} {
-		if f, ok := stream.(*os.File); ok && c.Width == nil && IsTerminal(f) {
+	for _, stream := range []any{stderr, stdout} {
+		if f, ok := stream.(*os.File); ok && IsTerminal(f) {
 			c.Rewrites = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && rewrites(f)
 			c.Width = func() int {
 				width, _, _ := term.GetSize(int(f.Fd())) // 0 if it is not known

@@ -1,12 +1,10 @@
 package terminal
 
 import (
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 )
@@ -14,8 +12,8 @@ import (
 const (
 	// silence is how long nothing is printed before a plain line says what happens.
 	silence = 15 * time.Second
-	// escape sequences of a terminal that can rewrite its last line: back to the line's beginning, which is cleared; without
-	// and with a further line for what is longer than the screen is wide.
+	// escape sequences of a terminal that can rewrite its last line: back to the line's beginning, which is cleared; what is
+	// longer than the screen is wide is cut, or goes on in a further line.
 	cleared, cutting, breaking = "\r\x1b[K", "\x1b[?7l", "\x1b[?7h"
 )
 
@@ -48,7 +46,7 @@ func (p *printer) tick() {
 	switch {
 	case now.Doing == "":
 	case p.rewrites:
-		p.draw(now.Line(time.Now(), max(p.width()-1, 1)))
+		p.draw(now.Line(time.Now(), p.width()-1))
 	case time.Since(p.printed) >= silence:
 		p.open("now")
 		p.line("· ", now.Line(time.Now(), 0))
@@ -58,36 +56,21 @@ func (p *printer) tick() {
 // draw writes the line of what happens now below what was printed. The next write erases it.
 func (p *printer) draw(line string) {
 	p.erase()
-	switch {
-	case !p.mid:
-	case p.column == 0 || p.column >= p.width():
-		return // where the cursor was is not known
-	default:
-		p.below = p.column
-		io.WriteString(p.w, "\n")
+	if p.drawn = !p.mid; p.drawn {
+		io.WriteString(p.w, cutting+plain(line)+breaking)
 	}
-	p.drawn = true
-	for cells(line) >= p.width() && line != "" { // of what is twice as wide
-		runes := []rune(line)
-		line = string(runes[:len(runes)-1])
-	}
-	io.WriteString(p.w, cutting+plain(line)+breaking)
 }
 
-// erase removes that line, and puts the cursor where it was.
+// erase removes that line.
 func (p *printer) erase() {
-	if !p.drawn {
-		return
+	if p.drawn {
+		io.WriteString(p.w, cleared)
 	}
-	io.WriteString(p.w, cleared)
-	if p.below > 0 {
-		fmt.Fprintf(p.w, "\x1b[A\x1b[%dG", p.below+1)
-	}
-	p.drawn, p.below = false, 0
+	p.drawn = false
 }
 
-// wrap breaks the lines of a text at blanks, where they would be wider than the terminal. The first one begins at a column,
-// the others are indented.
+// wrap breaks the lines of a text at blanks, where they would have more characters than the terminal is wide. The first one
+// begins at a column, the others are indented.
 func (p *printer) wrap(text string, column, indent int) string {
 	width := p.width()
 	if width <= 0 {
@@ -99,42 +82,19 @@ func (p *printer) wrap(text string, column, indent int) string {
 			b.WriteByte('\n')
 			column = indent
 		}
-		for row != "" {
-			word := strings.TrimLeft(row, " ")
-			blanks := row[:len(row)-len(word)]
-			word, row, _ = cutBefore(word, " ")
-			if column+len(blanks)+cells(word) > width && column > indent && blanks != "" {
+		for j, word := range strings.Split(row, " ") {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case j > 0 && column+1+n > width && column > indent:
 				b.WriteByte('\n')
-				blanks, column = "", indent
+				column = indent
+			case j > 0:
+				b.WriteByte(' ')
+				column++
 			}
-			b.WriteString(blanks + word)
-			column += len(blanks) + cells(word)
+			b.WriteString(word)
+			column += n
 		}
 	}
 	return b.String()
-}
-
-// cutBefore is [strings.Cut] with the separator in the second part.
-func cutBefore(text, sep string) (before, after string, found bool) {
-	if i := strings.Index(text, sep); i >= 0 {
-		return text[:i], text[i:], true
-	}
-	return text, "", false
-}
-
-// twice are the ranges of characters that are twice as wide on a terminal, about.
-var twice = [][2]rune{{0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe30, 0xfe6f}, {0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd}}
-
-// cells returns how wide a text is on a terminal.
-func cells(text string) (n int) {
-	for _, r := range text {
-		switch {
-		case unicode.Is(unicode.Mn, r):
-		case slices.ContainsFunc(twice, func(of [2]rune) bool { return of[0] <= r && r <= of[1] }):
-			n += 2
-		default:
-			n++
-		}
-	}
-	return n
 }

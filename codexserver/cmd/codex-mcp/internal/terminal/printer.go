@@ -7,7 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
@@ -28,18 +30,17 @@ const (
 // One goroutine uses it.
 type printer struct {
 	w        io.Writer
-	cwd      string              // paths below it are shown relative
-	asks     bool                // the user can be asked
-	holds    bool                // the last message is not printed here: it goes to standard output
-	rewrites bool                // the last line may change
-	width    func() int          // of the terminal, in cells; 0 without one
-	ruled    func(string) string // how a call was allowed without a question, "" if it was not
+	cwd      string     // paths below it are shown relative
+	asks     bool       // the user can be asked
+	holds    bool       // the last message is not printed here: it goes to standard output
+	rewrites bool       // the last line may change
+	width    func() int // of the terminal, in cells; 0 without one
+	ruled    *sync.Map  // see [Task]
 
 	mid     bool      // the cursor is not at the beginning of a line
 	column  int       // where it is then
 	printed time.Time // when something was printed last
 	drawn   bool      // the line of what happens now is on the screen
-	below   int       // the column at the end of the line above it, 0 if that line is whole
 	begun   bool      // a block was printed
 	block   string    // the key of the last block
 
@@ -68,11 +69,11 @@ func (p *printer) write(text string) {
 	}
 	p.erase()
 	p.mid, p.printed = !strings.HasSuffix(text, "\n"), time.Now()
-	if i := strings.LastIndex(text, "\n"); i >= 0 {
-		p.column = cells(text[i+1:])
-	} else {
-		p.column += cells(text)
+	last := text[strings.LastIndexByte(text, '\n')+1:]
+	if len(last) < len(text) {
+		p.column = 0
 	}
+	p.column += utf8.RuneCountInString(last)
 	io.WriteString(p.w, text) // output records an error; lost progress does not matter
 }
 
@@ -142,16 +143,12 @@ func (p *printer) event(m protocol.EventMsg) {
 	case protocol.ExecApprovalRequest:
 		p.needs(m.CallID, written(m.Command))
 	case protocol.PatchApprovalRequest:
-		files := fmt.Sprintf("a patch of %d files", len(m.Changes))
-		if len(m.Changes) == 1 {
-			files = strings.TrimSuffix(files, "s")
-		}
-		p.needs(m.CallID, files)
+		p.needs(m.CallID, "a patch")
 	case protocol.ExecCommandBegin:
 		command := elicit.ShowCommand(show.Begins(decide.Written(m.Command)))
 		p.begins(m.CallID, "$ "+cut(written(m.Command), lineLength)+"  # "+word(m.Cwd), show.Now{Doing: "running " + command, Output: &show.Output{}})
-		if how := p.ruled(m.CallID); how != "" && !p.asked[m.CallID] {
-			p.line("  ", how)
+		if how, is := p.ruled.LoadAndDelete(m.CallID); is && !p.asked[m.CallID] { // a model may use an id again
+			p.line("  ", Row(fmt.Sprint(how)))
 		}
 	case protocol.ExecCommandOutputDelta:
 		if call := p.calls[m.CallID]; call != nil && call.now.Output != nil {
@@ -252,15 +249,7 @@ func (p *printer) say(all string) {
 		part = strings.TrimLeft(part, " \r\n")
 	}
 	p.message.said = len(all)
-	p.write(p.wrap(plain(Prose(part)), p.columnNow(), 0))
-}
-
-// columnNow returns where the cursor is.
-func (p *printer) columnNow() int {
-	if !p.mid {
-		return 0
-	}
-	return p.column
+	p.write(p.wrap(plain(Prose(part)), p.column, 0))
 }
 
 // says prints a message, or what is left of the one that is being written, or holds it until it is known
@@ -276,6 +265,7 @@ func (p *printer) says(text string) {
 		p.message.said = 0
 	}
 	p.say(text)
+	p.fresh()
 	p.message.coming.Reset()
 	p.message.said, p.block = 0, ""
 }
@@ -317,13 +307,8 @@ func (p *printer) begins(id, title string, now show.Now) {
 
 // ends continues the block of a call that has ended, or begins another one if something came between.
 func (p *printer) ends(id string) {
-	call := p.calls[id]
 	if p.open(id) {
-		title := "(a call)"
-		if call != nil {
-			title = call.title
-		}
-		p.line("", title)
+		p.line("", cmp.Or(p.calls[id], &running{title: "(a call)"}).title)
 	}
 	delete(p.calls, id)
 	p.does(thinking)

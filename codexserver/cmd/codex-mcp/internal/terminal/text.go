@@ -7,6 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	plaintext "github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/program"
 )
@@ -59,16 +60,8 @@ func linesOf(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// statesOf is linesOf for the output of a command. A carriage return begins a line again, as on a terminal, so a progress bar is
-// one line with its last state.
-func statesOf(text string) []string {
-	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
-	if text == "" {
-		return nil
-	}
-	for i, line := range lines {
-		line = strings.TrimRight(line, "\r")
-		lines[i] = line[strings.LastIndexByte(line, '\r')+1:]
-	}
-	return lines
-}
+// overwritten matches what a carriage return begins again, as on a terminal, and what comes then.
+var overwritten = lazyregexp.Regexp{Text: `[^\n]*\r([^\r\n])`}
+
+// statesOf is linesOf for the output of a command, so a progress bar is one line with its last state.
+func statesOf(text string) []string { return linesOf(overwritten.Get().ReplaceAllString(text, "$1")) }
