@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -139,28 +138,18 @@ var checks = []check{
 	}, "no approval counts, because none can be recorded; correct the rights of that folder", nil},
 	{"worktrees", breaks, "", func(x *exam) error { return writable(git.Worktrees(x.c.home)) },
 		"no call can get a worktree; correct the rights of that folder", nil},
-	{"shared", breaks, "", func(x *exam) error {
-		if !x.c.settings.Shared {
-			return nil
-		}
-		return closed(shared.Open(x.c.home))
-	}, "so each client gets a server of its own (shared); correct that folder", nil},
 	{"page", stops, "", func(x *exam) error {
 		a := &x.c.settings.Approvals
 		if !a.Pages() {
 			return nil
 		}
-		return closed(page.Listen(&page.Options{Port: a.PagePort, Origin: a.PageOrigin}))
+		p, err := page.Listen(&page.Options{Port: a.PagePort, Origin: a.PageOrigin})
+		if err == nil {
+			err = p.Close()
+		}
+		return err
 	}, "end what has the port, or correct approvals.page_port", nil},
 	{"notify", breaks, "", checkNotify, "", nil},
-}
-
-// closed closes what was only tried.
-func closed[C io.Closer](c C, err error) error {
-	if err != nil {
-		return err
-	}
-	return c.Close()
 }
 
 // writable returns why no file can be made in a folder, or in the one above it where it will be made.

@@ -62,7 +62,6 @@ func TestDoctorPromises(t *testing.T) {
 		"no folder of conversations":              {plant: file("sessions"), want: "/sessions: not a directory: no conversation can be kept there", stops: true},
 		"no folder of approvals":                  {plant: file("codex-mcp"), want: "/codex-mcp: not a directory: no approval counts"},
 		"no folder of worktrees":                  {plant: file("codex-mcp-worktrees"), want: "/codex-mcp-worktrees: not a directory: no call can get a worktree"},
-		"no folder to share a server":             {ours: "shared = true", plant: file("codex-mcp", "run"), want: "so each client gets a server of its own"},
 		"broken rules":                            {plant: file("codex-mcp", "rules.json"), want: "none of these rules counts"},
 		"a port that is taken":                    {ours: "[approvals]\nwhere = \"both\"\npage_port = " + port, want: "end what has the port", stops: true},
 		"no folder to work in":                    {args: "--cd /no/such/folder", want: "--cd: /no/such/folder is not a folder", stops: true},

@@ -165,17 +165,19 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 			}
 			s.stopping()
 		case <-second.C:
-			s.tick()
+			if call.Err() == nil {
+				s.idle(s.p.tick)
+			}
 		}
 	}
 }
 
-// tick shows what the turn does, unless something else is being printed or a question is open.
-func (s *session) tick() {
+// idle calls f, unless something is being printed, a question is open, or the end was printed.
+func (s *session) idle(f func()) {
 	select {
 	case s.busy <- struct{}{}:
-		if !s.task.JSON && !s.over && s.turn.Err() == nil {
-			s.p.tick()
+		if !s.task.JSON && !s.over {
+			f()
 		}
 		<-s.busy
 	default:
@@ -188,16 +190,10 @@ func (s *session) stopping() {
 		return
 	}
 	defer s.stop()
-	select {
-	case s.busy <- struct{}{}:
-	default:
-		return
-	}
-	if !s.task.JSON && !s.over {
+	s.idle(func() {
 		s.p.mid = !s.p.drawn // the terminal has shown ^C
 		s.p.line("", "stopping · ctrl-C leaves at once")
-	}
-	<-s.busy
+	})
 }
 
 // call connects over t, runs the task until call ends, and returns its result. The connection ends with
@@ -314,7 +310,10 @@ type result struct {
 
 // finish prints how the call ended and returns the exit status.
 func (s *session) finish(e ended, interrupted bool) int {
-	code, texts := StatusAnswered, []string{e.result.Answer}
+	code, failed, texts := StatusAnswered, StatusImpossible, []string{e.result.Answer}
+	if s.worked {
+		failed = StatusFailed
+	}
 	switch {
 	case e.err == nil:
 		texts = append(texts, e.result.Notes...)
@@ -324,9 +323,8 @@ func (s *session) finish(e ended, interrupted bool) int {
 		if texts[0] == "" && len(texts) == 1 && len(e.result.Refused) == 0 {
 			texts = append(texts, cmp.Or(strings.TrimSpace(e.result.Content), "the model ended the turn without words"))
 		}
-		switch e.result.Status {
-		case protocol.StatusFailed, protocol.StatusAborted:
-			code = s.failure()
+		if e.result.Status == protocol.StatusFailed || e.result.Status == protocol.StatusAborted {
+			code = failed
 		}
 		s.thread = cmp.Or(e.result.ThreadID, s.thread)
 	case errors.Is(e.err, context.Canceled):
@@ -334,7 +332,7 @@ func (s *session) finish(e ended, interrupted bool) int {
 	case errors.Is(e.err, jsonrpc.ErrClosed):
 		code, texts[0] = StatusImpossible, "the server is gone"
 	default:
-		code, texts[0] = s.failure(), e.err.Error()
+		code, texts[0] = failed, e.err.Error()
 	}
 	if interrupted {
 		code = StatusInterrupted
@@ -361,14 +359,6 @@ func (s *session) finish(e ended, interrupted bool) int {
 		return StatusFailed // the answer is not whole, or not all of it could be done
 	}
 	return code
-}
-
-// failure returns the exit status of a turn that failed.
-func (s *session) failure() int {
-	if s.worked {
-		return StatusFailed
-	}
-	return StatusImpossible
 }
 
 // foot prints the tokens used and the command that continues.
