@@ -84,7 +84,7 @@ func TestInvalidService(t *testing.T) {
 		url + "cert = '/x'\n":                                         "nats.cert and nats.key",
 		url + "replicas = 9\n":                                        "nats.replicas",
 		url + "lease = '2999ms'\n":                                    "nats.lease",
-		url + "lease = 5\n":                                           "duration",
+		url + "lease = true\n":                                        "duration",
 		url + "unknown = 1\n":                                         "unknown",
 		"[node]\nname = 'A b'\n":                                      "node.name",
 		"[nats\n":                                                     settings.ServiceFile,
