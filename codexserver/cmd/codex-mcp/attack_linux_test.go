@@ -109,7 +109,7 @@ var attacks = []attack{
 		v.answer = func(map[string]any) string { return `{"action":"accept"}` }
 		v.serve(untrusted, "")
 		v.call("codex", map[string]any{"prompt": "list \x1b[31mRED \u202e"})
-		v.call("codex-list", map[string]any{})
+		v.call("codex-list", map[string]any{"cwd": "*"})
 		return v.shownRaw()
 	}},
 }

@@ -351,7 +351,7 @@ func wineServers(t *testing.T) {
 	_ = r.p.cmd.Process.Kill()
 	r.p.wait()
 	r.serve()
-	r.p.call("codex-list", nil)
+	r.p.call("codex-list", map[string]any{"cwd": "*"})
 	r.has(line(r.p.answer()), thread)
 	r.has(r.turn("", nil), "done")
 	r.has(string(r.model.Requests()[len(r.model.Requests())-1].Body), "aborted")
