@@ -145,11 +145,9 @@ var cells = []cell{
 			}
 			r.is(t, false, "done")
 			_, seen := m.seen()
-			messages := []string{"waiting for approval"}
-			if m.modern() {
-				messages = append(messages, "thinking") // see below
-			}
-			if !slices.ContainsFunc(seen, func(p progress) bool { return slices.Contains(messages, p.Message) }) {
+			if !slices.ContainsFunc(seen, func(p progress) bool {
+				return strings.HasPrefix(p.Message, "waiting for approval of ") || m.modern() && p.Message == "thinking" // see below
+			}) {
 				t.Errorf("progress %+v", seen)
 			}
 		},
@@ -158,7 +156,7 @@ var cells = []cell{
 			// session that is what follows the client's answer; in 2026-07-28 the question
 			// is a result too.
 			trace := m.trace(t)
-			if !running.MatchString(trace) || !strings.Contains(trace, `"message":"waiting for approval"`) {
+			if !running.MatchString(trace) || !strings.Contains(trace, `"message":"waiting for approval of `) {
 				t.Error("no progress of the question or of the command")
 			}
 		},

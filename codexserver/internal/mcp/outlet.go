@@ -19,13 +19,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-const (
-	// heartbeat is how often a silent call sends progress, so that idle timeouts of clients do
-	// not end it.
-	heartbeat = 15 * time.Second
-	// breath is the least time between two changes that are sent as progress: the last one counts.
-	breath = time.Second
-)
+// heartbeat is how often a silent call sends progress, so that idle timeouts of clients do
+// not end it.
+const heartbeat = 15 * time.Second
 
 // outlet reports a turn to the request that waits for it: events, progress and log messages. While no
 // request does, it reports nothing. It is a [thread.Observer].
@@ -41,7 +37,6 @@ type outlet struct {
 	sent  float64    // notifications/progress; the count goes on with the next request, because some clients use one token for all
 	doing string     // before the turn begins
 	turn  *turn.Turn // nil before
-	told  time.Time  // when progress was last sent
 	quiet bool       // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
 	beat  *time.Timer
 }
@@ -63,7 +58,7 @@ func (o *outlet) attach(to *recipient, doing string, quiet bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.to, o.gap = to, gap{}
-	o.doing, o.quiet, o.told = doing, quiet, time.Time{}
+	o.doing, o.quiet = doing, quiet
 	if to.token != nil {
 		o.beat = time.AfterFunc(heartbeat, o.progress)
 	}
@@ -79,19 +74,13 @@ func (o *outlet) detach() {
 	}
 }
 
-// changed sends as progress that a turn does something else, at once or after a breath.
+// changed sends as progress that a turn does something else.
 func (o *outlet) changed(t *turn.Turn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.turn = t
-	if o.to == nil || o.to.token == nil || o.quiet {
-		return
+	if o.turn = t; o.to != nil && o.to.token != nil && !o.quiet {
+		o.tell()
 	}
-	if wait := breath - time.Since(o.told); wait > 0 {
-		o.beat.Reset(wait)
-		return
-	}
-	o.tell()
 }
 
 // progress sends what happens now, as a heartbeat.
@@ -105,7 +94,6 @@ func (o *outlet) progress() {
 
 // tell sends what happens now as progress. The caller holds o.mu.
 func (o *outlet) tell() {
-	o.told = time.Now()
 	o.beat.Reset(heartbeat)
 	o.sent++
 	p := &mcptypes.ProgressNotificationParams{ProgressToken: *o.to.token, Progress: o.sent}

@@ -27,7 +27,7 @@ var listTool = &tool{
 
 type listArguments struct {
 	Search   string `json:"search" about:"Text in the title or first message."`
-	Cwd      string `json:"cwd" about:"Those in or below this folder. Default: as codex. * is all folders."`
+	Cwd      string `json:"cwd" about:"Those in or below this folder. Default: all, those of the folder to work in first."`
 	PageSize *int   `json:"pageSize" max:"50" about:"Default: 10."`
 	Cursor   string `json:"cursor" about:"nextCursor of the last page."`
 }
@@ -59,8 +59,8 @@ type list struct {
 
 func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolResult, error) {
 	library := c.table.engine.(engine.Library)
-	if folders := StartFolders(ctx, c.Folder(ctx)); a.Cwd == "" && len(folders) > 0 {
-		a.Cwd = folders[0]
+	if a.Cwd == everywhere {
+		a.Cwd = ""
 	}
 	page, err := a.page(ctx, library)
 	if errors.Is(err, engine.ErrCursor) {
@@ -76,6 +76,12 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 		}
 	}
 	out := list{[]listRow{}, page.NextCursor}
+	if folders := StartFolders(ctx, c.Folder(ctx)); len(folders) > 0 {
+		here := paths.Real(folders[0])
+		slices.SortStableFunc(page.Items, func(a, b protocol.ConversationSummary) int {
+			return cmp.Compare(elsewhere(a.Cwd, here), elsewhere(b.Cwd, here))
+		})
+	}
 	for _, item := range page.Items {
 		title := cmp.Or(strings.TrimSpace(item.Title), item.Preview)
 		row := listRow{
@@ -94,11 +100,19 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 		}
 		out.Conversations = append(out.Conversations, row)
 	}
-	return structured(out, out.words(a.Cwd)), nil
+	return structured(out, out.words()), nil
+}
+
+// elsewhere returns 1 for a folder that is neither here nor below, else 0.
+func elsewhere(folder, here string) int {
+	if folder != "" && paths.Below(paths.Real(folder), here) {
+		return 0
+	}
+	return 1
 }
 
 // words returns the list as text, a line for each conversation.
-func (l *list) words(folder string) string {
+func (l *list) words() string {
 	var lines []string
 	for _, r := range l.Conversations {
 		parts := []string{r.ThreadID, string(r.Status), r.Doing, r.Cwd, r.Preview}
@@ -111,9 +125,6 @@ func (l *list) words(folder string) string {
 	case len(lines) == 0:
 		lines = append(lines, "No conversation.")
 	}
-	if folder != "" && folder != everywhere {
-		lines = append(lines, `Those of all folders: cwd "*"`)
-	}
 	return strings.Join(lines, "\n")
 }
 
@@ -125,7 +136,7 @@ func (a *listArguments) page(ctx context.Context, library engine.Library) (*prot
 	if a.PageSize != nil {
 		size = *a.PageSize
 	}
-	if a.Search == "" && (a.Cwd == "" || a.Cwd == everywhere) || size == 0 {
+	if a.Search == "" && a.Cwd == "" || size == 0 {
 		return library.List(ctx, protocol.ListConversationsParams{PageSize: &size, Cursor: a.Cursor})
 	}
 	matches, err := a.matcher(ctx)
@@ -167,7 +178,7 @@ func (a *listArguments) page(ctx context.Context, library engine.Library) (*prot
 // ask for.
 func (a *listArguments) matcher(ctx context.Context) (func(*protocol.ConversationSummary) bool, error) {
 	search, folder := strings.ToLower(a.Search), ""
-	if a.Cwd != "" && a.Cwd != everywhere {
+	if a.Cwd != "" {
 		abs, err := engine.Abs(ctx, a.Cwd)
 		if err != nil {
 			return nil, fmt.Errorf("argument /cwd: %w", err)
