@@ -174,10 +174,6 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 		fmt.Fprintln(console.Err, "codex-mcp: warning: unknown key:", terminal.Prose(key))
 	}
 	a.forTerminal(c, console)
-	if a.demo && !console.Asks(a.json) && !c.settings.Approvals.Pages() {
-		fmt.Fprintln(console.Err, "codex-mcp: nothing was done, because the demo asks: run it in a terminal")
-		return terminal.StatusFailed
-	}
 	if task.Resume != "" {
 		switch err := c.goOn(signalled, task); {
 		case signalled.Err() != nil:
