@@ -8,9 +8,9 @@
 //	err = codexserver.New(e, &codexserver.Options{Desk: p}).Serve(ctx, transport)
 //
 // A browser gets all that the page shows when it connects, and the changes afterwards: the open questions, and
-// the last lines of each conversation's log. What a running turn does and prints, it gets once a second. One that reads slowly gets fewer and larger changes and delays no
-// other. Package elicit makes hidden characters visible before text is sent, and the page shows it as text: no
-// word of an agent, a command or a file becomes markup.
+// the last lines of each conversation's log. What a running turn does and prints, it gets once a second. One that
+// reads slowly gets fewer and larger changes and delays no other. Package elicit makes hidden characters visible
+// before text is sent, and the page shows it as text: no word of an agent, a command or a file becomes markup.
 //
 // # Who has access
 //

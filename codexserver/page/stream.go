@@ -84,8 +84,8 @@ func (w *work) remove(me *stream) {
 }
 
 // stream writes what the board shows, one JSON object a line: first everything, then the
-// changes; {"now":…} has what the running turns do now. An empty line is a heartbeat. The last line is {"end":…} if the server ends
-// the stream.
+// changes; {"now":…} has what the running turns do now. An empty line is a heartbeat. The last line
+// is {"end":…} if the server ends the stream.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 	me := p.work.add()
 	defer p.work.remove(me)

@@ -179,7 +179,8 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 		case signalled.Err() != nil:
 			return terminal.StatusInterrupted
 		case errors.Is(err, engine.ErrNotFound):
-			return fail(err) - 1 // the command line is wrong
+			fail(err)
+			return 2 // the command line is wrong
 		case err != nil:
 			return fail(err)
 		}

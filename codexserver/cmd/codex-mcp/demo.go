@@ -16,7 +16,8 @@ import (
 func (a *askOptions) playDemo(signalled context.Context, console *terminal.Console, signals <-chan os.Signal) (code int) {
 	dir, err := demoFolder()
 	if err != nil {
-		return 3 * exit(console.Err, err)
+		exit(console.Err, err)
+		return terminal.StatusImpossible
 	}
 	defer func() {
 		code = max(code, exit(console.Err, os.RemoveAll(dir)))
