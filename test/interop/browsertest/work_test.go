@@ -83,10 +83,11 @@ func TestApprove(t *testing.T) {
 // TestWork shows why a file is asked about, what a command prints while it runs and when it has failed, and each question once.
 func TestWork(t *testing.T) {
 	const patch = "*** Begin Patch\n*** Add File: .vscode/tasks.json\n+{}\n*** End Patch\n"
+	// What runs is no login shell: a profile of the machine's user may take a minute.
 	const prints = `i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo "ok   pkg/$i"; done; echo "approved by page"; printf '10%%\r57%%'; until [ -e go ]; do sleep .1; done; printf '\r100%%\nfatal: it failed\n'; exit 3`
 	r, _ := work(t, map[string]any{"approval_policy": "untrusted", "sandbox_mode": "danger-full-access"},
 		providertest.Call(providertest.Tool("1", "apply_patch", map[string]any{"input": patch})),
-		providertest.Call(providertest.Shell("2", "bash", "-lc", prints)),
+		providertest.Call(providertest.Shell("2", "bash", "-c", prints)),
 		providertest.Call(providertest.Shell("3", "bash", "-lc", "npm publish 'a b'")), providertest.Say("It failed."))
 	b := r.open(t)
 	answer := r.call("Try it.")
@@ -99,7 +100,7 @@ func TestWork(t *testing.T) {
 	}
 	b.look("why")
 	b.click("Approve once")
-	b.see(`isOpen(selected) && selected.view.command.startsWith("bash -lc")`)
+	b.see(`isOpen(selected) && selected.view.command.startsWith("bash -c")`)
 	b.click("Approve once")
 	printed := func() string {
 		return eval[string](b, `[...document.querySelectorAll(".log .printed")].at(-1).textContent`)
