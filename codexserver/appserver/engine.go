@@ -37,6 +37,9 @@ type Options struct {
 	// Guarded are files that this program writes, absolute paths. A turn or command that may
 	// write a folder that holds one is refused. Default: none.
 	Guarded []string
+	// Ask lists beginnings of commands that a person is asked about each time, also as a check. What the model runs,
+	// Codex judges. Default: none.
+	Ask [][]string
 	// Self is the path of this program. An MCP server in Codex's configuration that
 	// would start it is disabled in each conversation, since it would start itself
 	// without end. Default: none is disabled.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -302,6 +303,16 @@ func policyParam(policy protocol.ApprovalPolicy) stdjson.RawMessage {
 	}
 	raw, _ := json.Marshal(policy) // cannot fail
 	return raw
+}
+
+// moved returns a folder that commands can write and whose name leads elsewhere than when the conversation began, or "".
+func (s *settings) moved() string {
+	for i, now := range box.Writable(s.now.Sandbox, s.now.Cwd, os.Environ()) {
+		if i < len(s.writes) && now != s.writes[i] {
+			return s.writes[i]
+		}
+	}
+	return ""
 }
 
 // sandboxOf returns a sandbox as a turn takes it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -415,11 +413,9 @@ func (r *turn) left() bool {
 // unmoved interrupts the turn and returns false if the name of a folder that its commands can write leads elsewhere than when
 // the conversation began. The caller holds the turn's lock. A command that began meanwhile may have written there.
 func (r *turn) unmoved() bool {
-	for i, now := range box.Writable(r.settings.now.Sandbox, r.settings.now.Cwd, os.Environ()) {
-		if r.aborted == nil && i < len(r.settings.writes) && now != r.settings.writes[i] {
-			r.abandon(fmt.Errorf("a link is in the place of the folder %s, in which commands may write: look at what the last of them changed", r.settings.writes[i]))
-			r.host.Emit(protocol.BackgroundEvent{Message: "interrupted: " + r.aborted.Error()})
-		}
+	if folder := r.settings.moved(); folder != "" && r.aborted == nil {
+		r.abandon(fmt.Errorf("a link is in the place of the folder %s, in which commands may write: look at what the last of them changed", folder))
+		r.host.Emit(protocol.BackgroundEvent{Message: "interrupted: " + r.aborted.Error()})
 	}
 	return r.aborted == nil
 }

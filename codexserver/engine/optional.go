@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer] and [Resolver] on the [Conversation]. A client does not have
+// [Steerer], [Checker] and [Resolver] on the [Conversation]. A client does not have
 // methods whose interface the engine lacks.
 
 // ErrNotFound means that a conversation does not exist.
@@ -140,6 +141,34 @@ type Steerer interface {
 	// Steer sends the model a message in the running turn. It can be called from the
 	// turn's [protocol.TaskStarted] on.
 	Steer(ctx context.Context, items []protocol.InputItem) error
+}
+
+// Checker is a conversation that runs the check of a turn: a line that says whether the turn is done.
+type Checker interface {
+	// Check runs a check between turns, as a command of the model in the working folder: the policies, the rules and the
+	// sandbox of the conversation hold, and a person is asked as about such a command. It emits the events of a command.
+	// An error ends the turn: an [*AbortError], or the cause of ctx.
+	Check(ctx context.Context, c Check) (Checked, error)
+}
+
+// Check is one run of a check.
+type Check struct {
+	// ID is that of the call in events and questions.
+	ID string
+	// Line is run by the shell that runs lines of the model.
+	Line string
+	// Limit is how long it may take.
+	Limit time.Duration
+}
+
+// Checked is how a check ended. Its texts may have the words of any program.
+type Checked struct {
+	// ExitCode is that of the line, nil if it did not run.
+	ExitCode *int
+	// Output is the head and the tail of what it printed.
+	Output string
+	// Why is why it says nothing about the work: nobody approved it, or the sandbox stopped it. "" if it passed or failed.
+	Why string
 }
 
 // Resolver is a conversation whose sandbox finds its folders by their names, again for each command. Who can put

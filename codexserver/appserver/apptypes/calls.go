@@ -29,6 +29,29 @@ type InitializeReply struct {
 	UserAgent string `json:"userAgent"`
 }
 
+// ExecParams are those of command/exec, which runs a command without a thread in a sandbox. ProcessID is the client's own
+// name of the run, for command/exec/terminate. The cap is that of each stream, in bytes.
+type ExecParams struct {
+	Command        []string       `json:"command"`
+	Cwd            string         `json:"cwd"`
+	OutputBytesCap int64          `json:"outputBytesCap"`
+	ProcessID      string         `json:"processId"`
+	SandboxPolicy  *SandboxPolicy `json:"sandboxPolicy"`
+	TimeoutMS      int64          `json:"timeoutMs"`
+}
+
+// ExecReply answers command/exec when the command has ended.
+type ExecReply struct {
+	ExitCode int64  `json:"exitCode"`
+	Stderr   string `json:"stderr"`
+	Stdout   string `json:"stdout"`
+}
+
+// ExecRef names a run of command/exec.
+type ExecRef struct {
+	ProcessID string `json:"processId"`
+}
+
 // ThreadParams are those of thread/start and thread/resume. Only the last one has a ThreadID, and
 // may leave out the turns of the answer.
 type ThreadParams struct {

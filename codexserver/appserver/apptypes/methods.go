@@ -7,6 +7,8 @@ const (
 	CallAccountLogout                     = "account/logout"
 	CallAccountRateLimitsRead             = "account/rateLimits/read"
 	CallAccountRead                       = "account/read"
+	CallCommandExec                       = "command/exec"
+	CallCommandExecTerminate              = "command/exec/terminate"
 	CallConfigRead                        = "config/read"
 	CallFuzzyFileSearch                   = "fuzzyFileSearch"
 	CallInitialize                        = "initialize"

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -157,4 +158,67 @@ func testReviewed(t *testing.T, s *Subject) {
 	if !exists(c, "made") {
 		t.Error("the turn after a review is read-only")
 	}
+}
+
+func checks(_ engine.Engine, c engine.Conversation) bool {
+	_, is := c.(engine.Checker)
+	return is
+}
+
+func testChecked(t *testing.T, s *Subject) {
+	asking := *s
+	asking.Config.ApprovalPolicy, asking.Config.Sandbox = protocol.ApprovalUntrusted, protocol.SandboxWorkspaceWrite
+	check := func(t *testing.T, c *conversation, line string, limit time.Duration) (out engine.Checked, events []protocol.EventMsg) {
+		c.take()
+		out, err := c.Conversation.(engine.Checker).Check(t.Context(), engine.Check{ID: "check", Line: line, Limit: limit})
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		return out, c.take()
+	}
+	c := start(t, &asking, always(elicit.Approved))
+	for _, tt := range []struct {
+		line   string
+		code   int
+		output string
+	}{
+		{"echo fine >made", 0, ""}, {"cat made; echo wrong >&2; exit 3", 3, "wrong"}, {"no-such-program-at-all", 127, "not found"},
+		{`i=0; while [ $i -lt 40000 ]; do echo "line $i"; i=$((i+1)); done; exit 1`, 1, "line 39999"},
+	} {
+		out, events := check(t, c, tt.line, limit)
+		if out.Why != "" || out.ExitCode == nil || *out.ExitCode != tt.code || !strings.Contains(out.Output, tt.output) || len(out.Output) > 20_000 {
+			t.Errorf("%s: %+v", tt.line, out)
+		}
+		asked, began, ended := index[protocol.ExecApprovalRequest](events), index[protocol.ExecCommandBegin](events), index[protocol.ExecCommandEnd](events)
+		if asked < 0 || began < asked || ended < began {
+			t.Errorf("%s: %s", tt.line, types(events))
+		}
+	}
+	if !exists(c, "made") {
+		t.Error("a check ran elsewhere")
+	}
+	if out, _ := check(t, c, "sleep 600", 300*time.Millisecond); out.ExitCode == nil || *out.ExitCode != 124 || out.Why != "" || !strings.Contains(out.Output, "timed out") {
+		t.Errorf("a check without end: %+v", out)
+	}
+	denied := start(t, &asking, always(elicit.Denied))
+	out, events := check(t, denied, "echo x >made", limit)
+	if out.Why == "" || out.ExitCode != nil || exists(denied, "made") || index[protocol.ExecCommandBegin](events) >= 0 {
+		t.Errorf("a check that was denied: %+v, %s", out, types(events))
+	}
+	if out, events := check(t, denied, "pwd", limit); out.Why != "" || out.ExitCode == nil || *out.ExitCode != 0 || index[protocol.ExecApprovalRequest](events) >= 0 {
+		t.Errorf("a check that is known to be safe: %+v, %s", out, types(events))
+	}
+	abort := start(t, &asking, always(elicit.Abort))
+	_, err := abort.Conversation.(engine.Checker).Check(t.Context(), engine.Check{ID: "check", Line: "echo x >made", Limit: limit})
+	if !errors.As(err, new(*engine.AbortError)) || exists(abort, "made") {
+		t.Errorf("a check whose question was answered with abort: %v", err)
+	}
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	time.AfterFunc(time.Second, func() { interrupt(errStop) })
+	began := time.Now()
+	_, err = c.Conversation.(engine.Checker).Check(ctx, engine.Check{ID: "check", Line: "sleep 600", Limit: limit})
+	if !errors.Is(err, errStop) || time.Since(began) > limit/2 {
+		t.Errorf("an interrupted check: %v after %v", err, time.Since(began))
+	}
+	usable(t, &asking, c)
 }

@@ -187,6 +187,28 @@ func TestDenied(t *testing.T) {
 	}
 }
 
+// TestDenialWords names what would let a command do what its sandbox stopped.
+func TestDenialWords(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	work := filepath.Join(home, "work")
+	for _, dir := range []string{work, home + "/.cache/go-build/1f", home + "/.npm/_logs", home + "/go/pkg"} {
+		must.OK(t, os.MkdirAll(dir, 0o777))
+	}
+	const names, network = "; writable_roots of [sandbox_workspace_write] can name ", "; network_access of [sandbox_workspace_write] gives commands the network"
+	for line, more := range map[string]string{
+		"open @/.cache/go-build/1f/1fab-a: permission denied":                                                  names + "@/.cache/go-build",
+		"failed to initialize build cache at @/.cache/go-build: mkdir @/.cache/go-build/00: permission denied": names + "@/.cache/go-build",
+		"npm error code EACCES: permission denied, open '@/.npm/_logs/new'":                                    names + "@/.npm",
+		"go: writing go.mod cache: mkdir @/go/pkg/mod: read-only file system":                                  names + "@/go",
+		"fatal: unable to access 'https://example.com/': Could not resolve host: example.com":                  network,
+		"mkdir /proc/x: permission denied":                                                                     "", "PermissionError: [Errno 1] Operation not permitted": "", "touch: cannot touch 'x': Permission denied": "",
+	} {
+		line = strings.ReplaceAll(line, "@", home)
+		must.Equal(t, line, "the sandbox stopped it: "+line+strings.ReplaceAll(more, "@", home), box.DenialWords(line, work))
+	}
+}
+
 // TestDeniedMessages judges messages of the programs on this machine.
 func TestDeniedMessages(t *testing.T) {
 	base := fixture(t)

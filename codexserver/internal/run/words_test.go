@@ -2,6 +2,9 @@ package run_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -121,5 +124,31 @@ func TestModelOutput(t *testing.T) {
 	}
 	for _, tt := range tests {
 		must.Equal(t, "the output", tt.want, run.ModelOutput(tt.result))
+	}
+}
+
+// TestLineShellOfWindows checks which shell runs lines there, and that it is not one of another system.
+func TestLineShellOfWindows(t *testing.T) {
+	for programs, want := range map[string][]string{
+		"ps/pwsh git/bash":                    {"pwsh", "-NoProfile", "-Command"},
+		"System32/bash System32/powershell":   {"powershell", "-NoProfile", "-Command"},
+		"git/bash":                            {"bash", "-lc"},
+		"System32/bash":                       {"cmd", "/c"},
+		"WindowsApps/bash System32/sh git/sh": {"cmd", "/c"},
+		"":                                    {"cmd", "/c"},
+	} {
+		top := t.TempDir()
+		var folders []string
+		for program := range strings.FieldsSeq(programs) {
+			path := filepath.Join(top, program)
+			if runtime.GOOS == "windows" {
+				path += ".exe"
+			}
+			must.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+			must.OK(t, testenv.WriteProgram(path, nil))
+			folders = append(folders, filepath.Dir(path))
+		}
+		path := "PATH=" + strings.Join(folders, string(filepath.ListSeparator))
+		must.Equal(t, fmt.Sprintf("with %q", programs), want, run.LineShell("windows", []string{path}))
 	}
 }

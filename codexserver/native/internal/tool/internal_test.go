@@ -3,13 +3,8 @@ package tool
 import (
 	"crypto/sha256"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -30,30 +25,4 @@ func TestSeen(t *testing.T) {
 	}
 	b.sees("one more", "a")
 	must.Equal(t, "files after one more", 1, len(b.seen))
-}
-
-// TestLineShellOfWindows checks which shell runs lines there, and that it is not one of another system.
-func TestLineShellOfWindows(t *testing.T) {
-	for programs, want := range map[string][]string{
-		"ps/pwsh git/bash":                    {"pwsh", "-NoProfile", "-Command"},
-		"System32/bash System32/powershell":   {"powershell", "-NoProfile", "-Command"},
-		"git/bash":                            {"bash", "-lc"},
-		"System32/bash":                       {"cmd", "/c"},
-		"WindowsApps/bash System32/sh git/sh": {"cmd", "/c"},
-		"":                                    {"cmd", "/c"},
-	} {
-		top := t.TempDir()
-		var folders []string
-		for program := range strings.FieldsSeq(programs) {
-			path := filepath.Join(top, program)
-			if runtime.GOOS == "windows" {
-				path += ".exe"
-			}
-			must.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
-			must.OK(t, testenv.WriteProgram(path, nil))
-			folders = append(folders, filepath.Dir(path))
-		}
-		path := "PATH=" + strings.Join(folders, string(filepath.ListSeparator))
-		must.Equal(t, fmt.Sprintf("with %q", programs), want, lineShell("windows", []string{path}))
-	}
 }

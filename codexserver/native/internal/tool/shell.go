@@ -83,24 +83,6 @@ var listText = lazyregexp.Regexp{Text: `^\[(?:["']|\s*"[^"]*"\s*,)`}
 // LineShell returns the beginning of the list that runs a line.
 func (b *Toolbox) LineShell() []string { return b.line }
 
-// lineShell finds the shell for lines, the first that the PATH of commands has. A bash that Windows brings along
-// runs in another system, with other paths. The system is a [runtime.GOOS].
-func lineShell(system string, environ []string) []string {
-	otherwise, shells := []string{"bash", "-lc"}, [][]string{{"bash", "-lc"}, {"sh", "-c"}}
-	if system == "windows" {
-		otherwise = []string{"cmd", "/c"}
-		shells = [][]string{{"pwsh", "-NoProfile", "-Command"}, {"powershell", "-NoProfile", "-Command"}, {"bash", "-lc"}}
-	}
-	for _, shell := range shells {
-		path, err := run.LookPath(shell[0], "/", environ)
-		folder := strings.ToLower(filepath.Base(filepath.Dir(path)))
-		if err == nil && (system != "windows" || shell[0] != "bash" || folder != "system32" && folder != "windowsapps") {
-			return shell
-		}
-	}
-	return otherwise
-}
-
 // shellArgumentsOf reads the arguments of either shell tool. A line becomes the list that runs it, before
 // anything is decided.
 func (b *Toolbox) shellArgumentsOf(call Call) (shellArguments, error) {
@@ -173,6 +155,14 @@ type attempt struct {
 	argv, env []string
 	// withheld are names of variables that the command does not get, if such a rule lets it run.
 	withheld []string
+	// ended, unless nil, gets how the command ended.
+	ended *ended
+}
+
+// ended is how a command ended: its result, nil if it did not run, and whether its confinement stopped it.
+type ended struct {
+	*run.Result
+	stopped bool
 }
 
 // run reads a call of either shell tool.
@@ -181,6 +171,11 @@ func (t *Turn) run(call Call) (attempt, error) {
 	if err != nil {
 		return attempt{}, err
 	}
+	return t.attempt(call.ID, args)
+}
+
+// attempt prepares a command.
+func (t *Turn) attempt(id string, args shellArguments) (attempt, error) {
 	if strings.Contains(t.at(args.Workdir), "\x00") {
 		return attempt{}, &argumentError{"workdir", "has a NUL byte"}
 	}
@@ -189,7 +184,7 @@ func (t *Turn) run(call Call) (attempt, error) {
 		return attempt{}, &argumentError{"workdir", err.Error()}
 	}
 	// The user sees and approves the real folder, not a link to it.
-	r := attempt{turn: t, id: call.ID, dir: paths.Real(dir), named: dir, shellArguments: args, argv: args.Command, env: t.box.options.Environ}
+	r := attempt{turn: t, id: id, dir: paths.Real(dir), named: dir, shellArguments: args, argv: args.Command, env: t.box.options.Environ}
 	if shell := t.box.options.Shell; shell != "" { // it reads its profile and then executes the command
 		r.argv = append([]string{shell, "-lc", `exec "$@"`, shell}, args.Command...)
 	}
@@ -436,6 +431,9 @@ func (r attempt) start(ctx context.Context, c Confinement, after decide.Verdict)
 	if err != nil || res == nil || c == nil || !c.Denied(*res) {
 		return output, err
 	}
+	if r.ended != nil {
+		r.ended.stopped = true
+	}
 	if after.Action != decide.Ask {
 		words := after.Reason
 		if r.turn.ApprovalPolicy == protocol.ApprovalOnRequest {
@@ -486,6 +484,9 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 		res = run.Result{Stderr: text, Aggregated: text, ExitCode: -1}
 	} else if err != nil {
 		return nil, "", err
+	}
+	if r.ended != nil {
+		*r.ended = ended{Result: &res}
 	}
 	t.Host.Emit(protocol.ExecCommandEnd{
 		CallID: r.id, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated,

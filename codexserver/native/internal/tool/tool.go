@@ -126,7 +126,7 @@ func (b *Toolbox) Roots(policy protocol.SandboxPolicy, cwd string) (box.Roots, e
 // Toolbox is the tools of one conversation, for one goroutine at a time: that of its turn.
 type Toolbox struct {
 	options  Options
-	line     []string            // see [LineShell]
+	line     []string            // see [run.LineShell]
 	session  map[string]bool     // commands approved for the session
 	folders  map[string]string   // where each working folder led when it was first used
 	informed map[string]bool     // messages about the sandbox that were sent to the user
@@ -135,7 +135,7 @@ type Toolbox struct {
 
 // New makes a conversation's tools.
 func New(o Options) *Toolbox {
-	return &Toolbox{options: o, line: lineShell(runtime.GOOS, o.Environ), session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
+	return &Toolbox{options: o, line: run.LineShell(runtime.GOOS, o.Environ), session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
 }
 
 // kind is a tool.
