@@ -16,6 +16,11 @@ type TurnResult struct {
 	Content string `json:"content" required:"true" about:"The answer."`
 	// Output is the answer as JSON, or nil if the caller wanted none or the answer does not fit its schema.
 	Output jsontext.Value `json:"output,omitzero" about:"The answer as JSON, by output-schema."`
+	// Check is how the turn's check ended, nil for a turn without one.
+	Check *Check `json:"check,omitzero" about:"command, exitCode, tries, output; passed, or why there is no verdict."`
+	// Outcome is what a review comes to, and Why why it is unknown or there was nothing to review.
+	Outcome ReviewOutcome `json:"outcome,omitzero" enum:"pass,findings,unknown" about:"pass: no fault in all that was to review."`
+	Why     string        `json:"why,omitzero" about:"Why the outcome is unknown, or nothing was to review."`
 	// Findings and Verdict are those of a review. Findings is nil for other turns, Verdict if the
 	// review has none.
 	Findings []Finding `json:"findings,omitzero" about:"title, body, path, startLine, endLine, priority (0 worst, to 3), confidence; outsideDiff if not in the diff."`
@@ -51,13 +56,38 @@ type TurnResult struct {
 	Truncated Truncated `json:"truncated,omitzero" about:"How much is left out, and where to see it."`
 }
 
+// Check is how the check of a turn ended: a line that says whether the turn is done.
+type Check struct {
+	// Command is the line.
+	Command string `json:"command"`
+	// Passed is nil if there is no verdict, as Why says.
+	Passed *bool  `json:"passed,omitzero"`
+	Why    string `json:"why,omitzero"`
+	// ExitCode is the last one, nil if the line did not run.
+	ExitCode *int `json:"exitCode,omitzero"`
+	// Tries is how often the model has worked at it, from 1.
+	Tries int `json:"tries"`
+	// Output is the head and the tail of what it printed last.
+	Output string `json:"output,omitzero"`
+}
+
+// ReviewOutcome is what a review comes to.
+type ReviewOutcome string
+
+// The outcomes.
+const (
+	ReviewPass     ReviewOutcome = "pass"     // no finding, the change is correct, and all of it was handed over
+	ReviewFindings ReviewOutcome = "findings" // any finding, or the change is incorrect
+	ReviewUnknown  ReviewOutcome = "unknown"
+)
+
 // TurnStatus is the state of a turn.
 type TurnStatus string
 
 // The statuses. Idle and unknown are those of threads without a turn.
 const (
 	StatusCompleted  TurnStatus = "completed"
-	StatusIncomplete TurnStatus = "incomplete" // the answer is cut off, or empty
+	StatusIncomplete TurnStatus = "incomplete" // the answer is cut off or empty, or the check did not pass
 	StatusFailed     TurnStatus = "failed"
 	StatusAborted    TurnStatus = "aborted" // by a person, a question, or the budget
 	StatusWaiting    TurnStatus = "waiting" // for the answer to a question
@@ -172,6 +202,8 @@ type Command struct {
 	DurationMS *int64 `json:"durationMs,omitzero"`
 	// ApprovedBy is who approved it, "" if no question was asked.
 	ApprovedBy string `json:"approvedBy,omitzero"`
+	// Check is true for the turn's check.
+	Check bool `json:"check,omitzero"`
 }
 
 // String returns the command in a line, such as "go test ./... (exit 1)".
@@ -244,9 +276,10 @@ type Verdict struct {
 
 // Truncated says what was left out of a [TurnResult].
 type Truncated struct {
-	// Content and Output count bytes.
+	// Content, Output, and Check of its output, count bytes.
 	Content int `json:"content,omitzero"`
 	Output  int `json:"output,omitzero"`
+	Check   int `json:"check,omitzero"`
 	// Changes and Unknown count files.
 	Changes int `json:"changes,omitzero"`
 	Unknown int `json:"unknown,omitzero"`

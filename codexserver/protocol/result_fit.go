@@ -76,6 +76,12 @@ func (r TurnResult) cut(room int, see string) TurnResult {
 		left.Output += len(r.Output)
 		r.Output = nil
 	}
+	if r.Check != nil {
+		check := *r.Check
+		check.Output = text.TailJSON(check.Output, room)
+		left.Check += len(r.Check.Output) - len(check.Output)
+		r.Check = &check
+	}
 	r.Findings = some(r.Findings, false, room, &left.Findings)
 	r.Plan = some(r.Plan, false, room, &left.Plan)
 	r.Changes = some(r.Changes, false, room, &left.Changes)

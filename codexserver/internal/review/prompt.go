@@ -21,6 +21,8 @@ type Task struct {
 	// Files are the changed files. Cut is true if there are more.
 	Files []File
 	Cut   bool
+
+	named int // files whose changes the prompt does not show
 }
 
 // Limits of a prompt: bytes of the diffs that it shows, and the number of other files that
@@ -80,5 +82,6 @@ func (t *Task) Prompt() (prompt string, named int) {
 		b.WriteString("\nThere are more changes than could be read. Have git name the others.\n")
 	}
 	b.WriteString(form)
-	return b.String(), len(left)
+	t.named = len(left)
+	return b.String(), t.named
 }

@@ -152,6 +152,40 @@ func TestAnswerIsBounded(t *testing.T) {
 	}
 }
 
+// TestOutcome says what a review comes to: it passes only if all of the change was handed over and judged.
+func TestOutcome(t *testing.T) {
+	const correct, incorrect = `"overall_correctness":"patch is correct"`, `"overall_correctness":"patch is incorrect"`
+	finding := `{"title":"t","code_location":{"absolute_file_path":"/r/a.go","line_range":{"start":2,"end":3}}}`
+	long := review.File{Path: "long", Text: strings.Repeat("+x\n", 1<<20)}
+	for _, tt := range []struct {
+		name, answer string
+		task         review.Task
+		status       protocol.TurnStatus
+		outcome      protocol.ReviewOutcome
+		why          string
+	}{
+		{"no finding, correct", `{"findings":[],` + correct + `}`, review.Task{}, "", "pass", ""},
+		{"no finding, incorrect", `{"findings":[],` + incorrect + `}`, review.Task{}, "", "findings", ""},
+		{"a finding, correct", `{"findings":[` + finding + `],` + correct + `}`, review.Task{}, "", "findings", ""},
+		{"a finding, no verdict", `{"findings":[` + finding + `]}`, review.Task{}, "", "findings", ""},
+		{"a finding in an incomplete answer", `{"findings":[` + finding + `]}`, review.Task{}, protocol.StatusIncomplete, "findings", ""},
+		{"no verdict", `{"findings":[]}`, review.Task{}, "", "unknown", "the reviewer did not say whether the change is correct"},
+		{"no answer", "", review.Task{}, "", "unknown", "the reviewer did not answer"},
+		{"no JSON", "Looks good to me.", review.Task{}, "", "unknown", "the answer is not the JSON object that was asked for"},
+		{"an incomplete answer", `{"findings":[],` + correct + `}`, review.Task{}, protocol.StatusIncomplete, "unknown", "the answer is incomplete"},
+		{"changes that could not be read", `{"findings":[],` + correct + `}`, review.Task{Cut: true}, "", "unknown", "the changes were too many to be handed over"},
+		{"a file that was not shown", `{"findings":[],` + correct + `}`, review.Task{Files: []review.File{{Path: "a"}, long}}, "", "unknown", "the changes of 1 of 2 files were too long to be handed over"},
+		{"a finding in what was shown", `{"findings":[` + finding + `],` + correct + `}`, review.Task{Files: []review.File{long}}, "", "findings", ""},
+	} {
+		r := protocol.TurnResult{Status: tt.status}
+		tt.task.Prompt()
+		_, err := tt.task.Read(tt.answer, &r)
+		must.Equal(t, tt.name+": the outcome", tt.outcome, r.Outcome)
+		must.Equal(t, tt.name+": why", tt.why, r.Why)
+		must.Equal(t, tt.name+": it cannot be read", tt.why != "" && r.Findings == nil, err != nil)
+	}
+}
+
 func TestRead(t *testing.T) {
 	const place = `"code_location":{"absolute_file_path":"/r/a.go","line_range":{"start":2,"end":3}}`
 	const verdict = `"overall_correctness":"patch is correct","overall_explanation":"Fine."`
