@@ -9,6 +9,9 @@ package setting
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -46,6 +49,12 @@ type Calls struct {
 	// absolute; the first one is also the working folder of conversations whose caller
 	// names none. Default, when nil: no limit.
 	Folders []string
+	// Check is a line that says whether the work of a turn is done, such as "go test ./...". It is run at the end of each
+	// turn of codex and codex-reply as the model's shell runs a line; exit 0 passes. The check of a call comes after it.
+	// Default: none.
+	Check string
+	// CheckTime is how long a check may take. Default: 10 minutes. A negative value is no limit.
+	CheckTime time.Duration
 	// Turns is how many turns may run or wait at a time. A call for one more gets an error
 	// result. Default: no limit.
 	Turns int
@@ -109,4 +118,20 @@ func (t Tasks) Resolved() Tasks {
 	t.Grace = cmp.Or(t.Grace, time.Second)
 	t.Limit = cmp.Or(max(t.Limit, 0), 64)
 	return t
+}
+
+// maxCheck is how long a check may be in bytes.
+const maxCheck = 4 << 10
+
+// ValidateCheck returns an error unless a check is one line, or empty.
+func ValidateCheck(check string) error {
+	switch {
+	case len(check) > maxCheck:
+		return fmt.Errorf("%d bytes are more than %d", len(check), maxCheck)
+	case strings.ContainsAny(check, "\n\r\x00"):
+		return errors.New("want one line")
+	case check != "" && strings.TrimSpace(check) == "":
+		return errors.New("want a command")
+	}
+	return nil
 }

@@ -94,6 +94,8 @@ func (s *Settings) callKeys() []key {
 			"a call that [asks for more](approvals.md#more-than-the-configuration): `ask`, `allow`, `deny`"},
 		{"calls.trusted", &c.TrustedCalls, false, nil, "a call's `config` may set every key, not only [the listed ones](#what-a-call-may-set)"},
 		{"calls.locked_arguments", &c.LockedArguments, unset{[]any{}}, each(Lockable), "arguments of `codex` that are not offered, and refused"},
+		{"calls.check", &c.Check, "", func(reflect.Value) error { return setting.ValidateCheck(c.Check) },
+			"[a command](tasks.md#a-check) that says whether a turn is done, for each call"},
 		{"calls.tools", &c.Tools, Choosable, each(Choosable, always...), "tools to offer besides `codex` and `codex-reply`"},
 		{"calls.always_load", &c.AlwaysLoad, false, nil, "asks clients that load tools on demand to load these at once"},
 		{"calls.patience", (*Patience)(&c.Patience), "auto", nil,
@@ -114,6 +116,7 @@ func (s *Settings) otherKeys() []key {
 		{"limits.wall_time", &l.WallTime, 0, noLimit, "how long a turn may take, questions included"},
 		{"limits.command", &l.Command, "2m", atLeast(time.Millisecond),
 			"how long a command may run, unless the model requests up to an hour"},
+		{"limits.check", &s.Calls.CheckTime, "10m", noLimit, "how long a check may take"},
 		{"limits.reconnect", &s.Codex.Reconnect, "2m", noLimit, "how long a turn of Codex may wait for the network, while nothing else happens"},
 		{"limits.tasks", &s.Tasks.Limit, 64, noMost(1), "how many tasks may be unfinished"},
 		{"limits.result", &s.MaxResult, setting.DefaultResult, noMost(4096), "the bytes of a result, at least 4096; `codex-show` has the rest"},
@@ -303,4 +306,4 @@ var always = []string{"codex", "codex-reply"}
 
 // Lockable are the arguments of the tool codex that can be locked: all but the
 // prompt. It is read only.
-var Lockable = []string{"approval-policy", "base-instructions", "budget", "compact-prompt", "config", "cwd", "developer-instructions", "effort", "images", "include-plan-tool", "model", "output-schema", "profile", "sandbox", "web-search", "worktree"}
+var Lockable = []string{"approval-policy", "base-instructions", "budget", "check", "compact-prompt", "config", "cwd", "developer-instructions", "effort", "images", "include-plan-tool", "model", "output-schema", "profile", "sandbox", "web-search", "worktree"}
