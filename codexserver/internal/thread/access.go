@@ -42,7 +42,7 @@ func (s *Share) extends(ctx context.Context, t *Thread, c admit.Caller, cfg *pro
 		return nil
 	}
 	has := t.Info().Access
-	if !t.host.traits.Confines && admit.Full(cfg) { // which the engine does not report
+	if !t.traits.Confines && admit.Full(cfg) { // which the engine does not report
 		has.Folder, has.Mode, has.Policy = cmp.Or(has.Folder, cfg.Cwd), protocol.SandboxDangerFullAccess, cfg.ApprovalPolicy
 	}
 	if has.Mode == protocol.SandboxWorkspaceWrite {
@@ -132,18 +132,18 @@ func (t *Thread) inPlace(folders *run.Folders) error {
 
 // request asks a person. It returns an error unless the person approves.
 func (t *Thread) request(ctx context.Context, asks protocol.AccessRequest) error {
-	d := t.host.decide(ctx, asks, approval.AccessQuestion(asks, t.host.thread.Engine))
+	d := t.decide(ctx, asks, approval.AccessQuestion(asks, t.about.Engine))
 	if d.Decision.Approves() {
-		t.host.mu.Lock()
-		turn := t.host.now.Turn
-		t.host.mu.Unlock()
+		t.mu.Lock()
+		turn := t.now().Turn
+		t.mu.Unlock()
 		if turn != nil {
 			turn.Remark(givenBy(d) + " approved " + approval.AccessWords(asks) + " for this conversation.")
 		}
 		return nil
 	}
 	if ctx.Err() != nil {
-		t.host.Emit(protocol.TurnAborted{Reason: protocol.AbortInterrupted})
+		t.Emit(protocol.TurnAborted{Reason: protocol.AbortInterrupted})
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 	}
 	why := d.ForModel()
@@ -155,7 +155,7 @@ func (t *Thread) request(ctx context.Context, asks protocol.AccessRequest) error
 
 // refuse ends a turn that does not begin.
 func (t *Thread) refuse(words string) error {
-	t.host.Emit(protocol.Error{Message: words})
+	t.Emit(protocol.Error{Message: words})
 	return &engine.TurnError{Message: words}
 }
 

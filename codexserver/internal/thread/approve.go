@@ -18,25 +18,25 @@ import (
 )
 
 // ApproveExec implements [engine.Host].
-func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	r.Once = r.Once || h.board.Person(&r)
+func (t *Thread) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	r.Once = r.Once || t.board.Person(&r)
 	if r.Human {
 		r.Notes = append(slices.Clip(r.Notes), "Only a person may approve this, each time.")
 	}
-	q := approval.ExecQuestion(r, h.thread.Engine, home())
-	m := h.deliver("", r, "") // without waiting for the client, because the desk may answer
-	return h.decide(ctx, m, q).Outcome
+	q := approval.ExecQuestion(r, t.about.Engine, home())
+	m := t.deliver("", r, "") // without waiting for the client, because the desk may answer
+	return t.decide(ctx, m, q).Outcome
 }
 
 // ApprovePatch implements [engine.Host].
-func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+func (t *Thread) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
 	r.Why = whyOf(&r)
-	q := approval.PatchQuestion(r, h.thread.Engine, home())
-	return h.decide(ctx, h.deliver("", r, ""), q).Outcome
+	q := approval.PatchQuestion(r, t.about.Engine, home())
+	return t.decide(ctx, t.deliver("", r, ""), q).Outcome
 }
 
 // Approve implements [engine.Host].
-func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
+func (t *Thread) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	const kind = "approval_request"
 	raw, err := json.Marshal(struct {
 		Type    string         `json:"type"`
@@ -46,46 +46,49 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	if err != nil {
 		raw = []byte(`{"type":"` + kind + `"}`) // the question's _meta is not JSON
 	}
-	return h.decide(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q).Outcome
+	return t.decide(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q).Outcome
 }
 
 // Overrule implements [engine.Host].
-func (h *host) Overrule(ctx context.Context, r protocol.OverruleRequest) elicit.Outcome {
-	return h.decide(ctx, r, approval.OverruleQuestion(r, h.thread.Engine)).Outcome
+func (t *Thread) Overrule(ctx context.Context, r protocol.OverruleRequest) elicit.Outcome {
+	return t.decide(ctx, r, approval.OverruleQuestion(r, t.about.Engine)).Outcome
 }
 
 // decide gets the decision about a question. It reports both. If
 // there was no answer, an event reports why.
-func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Question) approval.Decision {
-	h.mu.Lock()
-	r := &approval.Request{Thread: h.thread, Turn: h.now.Submission, Event: m, Question: q, Timeout: h.now.Timeout, Deny: h.now.Denied}
-	metrics, now := h.now.metrics, h.turn()
-	comes := h.now.Comes && now.Context() != nil // before the first turn nobody comes
-	h.mu.Unlock()
+func (t *Thread) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Question) approval.Decision {
+	t.mu.Lock()
+	at, now := t.now(), t.turn()
+	r := &approval.Request{Thread: t.about, Turn: at.Submission, Event: m, Question: q, Timeout: at.Timeout}
+	if at.Review != nil {
+		r.Deny = denyInReview
+	}
+	metrics, comes := at.metrics, at.Comes && now.Context() != nil // before the first turn nobody comes
+	t.mu.Unlock()
 	if q.Meta == nil {
 		asked := *q // a copy, because the question of Approve is the engine's
-		asked.Meta, asked.Always = map[string]any{MetaFacts: facts(r)}, h.board.Offer(r)
+		asked.Meta, asked.Always = map[string]any{MetaFacts: facts(r)}, t.board.Offer(r)
 		r.Question = &asked
 	}
-	h.kept.Asked(r)
+	t.kept.Asked(r)
 	now.Open(r)
 	if metrics != nil {
 		metrics.Asked(r)
 	}
-	d := h.board.Decide(ctx, r, comes)
-	h.mu.Lock()
-	h.submit()
-	h.mu.Unlock()
-	h.kept.Decided(r, d)
+	d := t.board.Decide(ctx, r, comes)
+	t.mu.Lock()
+	t.submit()
+	t.mu.Unlock()
+	t.kept.Decided(r, d)
 	now.Decided(r, d)
 	if d.Level >= slog.LevelWarn {
-		h.say(Event{Notice: d.Detail})
+		t.say(Event{Notice: d.Detail})
 	}
 	if metrics != nil {
 		metrics.Decided(r, d)
 	}
 	if words := d.ForCaller(); words != "" {
-		h.deliver("", protocol.BackgroundEvent{Message: words}, "")
+		t.deliver("", protocol.BackgroundEvent{Message: words}, "")
 	}
 	if d.Decision == elicit.ApprovedAlways {
 		d.Decision = elicit.Approved // for the engine, which does not keep the rule

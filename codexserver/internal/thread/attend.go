@@ -8,6 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // Attend is who attends a turn, or the start of a thread: who observes it, and who is asked its questions
@@ -28,8 +29,9 @@ type Attend struct {
 	Client Observer
 	// Observer also observes the turn, for metrics and traces. Default: none.
 	Observer CallObserver
-	// Denied is why all questions of the turn are denied without asking. "" asks.
-	Denied string
+	// Review makes the input of a review when the turn is the first. Every question of the turn is denied without asking.
+	// It is nil for other turns.
+	Review func(context.Context) (protocol.TurnInput, error)
 	// Leaves removes the client at the end of the turn. By default it also hears what comes
 	// until the next turn.
 	Leaves bool
@@ -42,6 +44,4 @@ type Attend struct {
 	Ended func(end func())
 	// Submission is the id of the turn's events. Default: the thread's next id.
 	Submission string
-
-	metrics TurnObserver // of the turn that has begun, or nil
 }

@@ -167,7 +167,7 @@ func (t *Thread) enter() (beside []protocol.Overlap, with []pair, leave func(), 
 	case err != nil && resolves:
 		return nil, nil, nil, err
 	case err != nil: // it holds its folders
-		t.host.log.Warn("the folders of a turn are not noted", "thread", t.ID(), "error", err)
+		t.log.Warn("the folders of a turn are not noted", "thread", t.ID(), "error", err)
 	case resolves:
 		leave = func() { resolver.Rest(gone) }
 	default:
@@ -176,7 +176,7 @@ func (t *Thread) enter() (beside []protocol.Overlap, with []pair, leave func(), 
 	for _, other := range others {
 		own, theirs := o.overlap(other)
 		a, b := CanonicalID(t.ID()), CanonicalID(other.Thread)
-		p := pair{t.principal, min(a, b), max(a, b)}
+		p := pair{t.about.Principal, min(a, b), max(a, b)}
 		_, approved := t.table.grants.Load(p)
 		if own != "" && !approved && t.full != setting.FullAccessAllow && !slices.Contains(with, p) {
 			beside, with = append(beside, protocol.Overlap{Folder: own, Other: theirs}), append(with, p)

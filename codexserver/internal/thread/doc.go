@@ -4,7 +4,7 @@
 //	Table ─── Share ─── Start, Resume, Revive, Find
 //	  │         one for each connection; it holds threads open
 //	  └─ Thread ─── Begin: queue, engine, end
-//	       └─ host: what the engine calls
+//	       └─ host.go: what the engine calls
 //	            ├─ events ──────▶ turn, then the client, listeners, metrics, desk
 //	            └─ questions ───▶ approve.Board ──▶ places
 //

@@ -13,7 +13,7 @@ const backlogLimit = 4096
 // block.
 type Listener func(protocol.Event)
 
-// listeners are the subscriptions to one thread. The zero value is ready, and keeps no events. host.mu guards it.
+// listeners are the subscriptions to one thread. The zero value is ready, and keeps no events. Thread.mu guards it.
 type listeners struct {
 	all     map[*Listener]bool
 	keeps   bool // events for the first listener

@@ -235,15 +235,19 @@ func TestKindsOfTurns(t *testing.T) {
 			Ask:    &approve.Place{Ask: yes},
 			Elicit: func(context.Context, *approval.Foreign) (json.RawMessage, error) { return nil, nil },
 		}
-		task := func(prompt string, err error) func(context.Context) (protocol.TurnInput, error) {
+		review := func(prompt string, err error) func() *turn.Turn {
 			in := protocol.TurnInput{Items: protocol.TextInput(prompt), Review: &protocol.Review{}}
-			return func(context.Context) (protocol.TurnInput, error) { return in, err }
+			return func() *turn.Turn {
+				a := a
+				a.Review = func(context.Context) (protocol.TurnInput, error) { return in, err }
+				return th.Begin(t.Context(), a, protocol.TurnInput{})
+			}
 		}
 		input := protocol.TurnInput{Items: protocol.TextInput("hello")}
 		unsupported := elicit.ErrUnsupported.Error()
-		review := "a prompt: denied, " + unsupported
+		reviewed := "a prompt: denied, " + unsupported
 		if can {
-			review = "a review of: a prompt: denied, " + unsupported
+			reviewed = "a review of: a prompt: denied, " + unsupported
 		}
 		begin := func(in protocol.TurnInput) func() *turn.Turn {
 			return func() *turn.Turn { return th.Begin(t.Context(), a, in) }
@@ -255,8 +259,8 @@ func TestKindsOfTurns(t *testing.T) {
 			err   string
 		}{
 			{"a turn", begin(input), "hello: approved, <nil>", ""},
-			{"a review", func() *turn.Turn { return th.Review(t.Context(), a, task("a prompt", nil)) }, review, ""},
-			{"a review that cannot be", func() *turn.Turn { return th.Review(t.Context(), a, task("", errFault)) }, "", errFault.Error()},
+			{"a review", review("a prompt", nil), reviewed, ""},
+			{"a review that cannot be", review("", errFault), "", errFault.Error()},
 			{"the rest", begin(protocol.TurnInput{Items: protocol.TextInput("the rest"), Continue: func(string) {}}), "the rest: approved, <nil>", ""},
 			{"a turn that fails", begin(protocol.TurnInput{Items: protocol.TextInput("fail")}), "fail: approved, <nil>", errFault.Error()},
 		} {

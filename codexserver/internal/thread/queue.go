@@ -3,34 +3,41 @@ package thread
 import (
 	"context"
 	"slices"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 )
 
 // queue is a lock that turns get in the order in which they joined: the first one holds it. Thread.mu guards the
 // queue, and what its seats say but for the channels.
 type queue []*seat
 
-// seat is the place of a turn in the queue.
+// seat is the place of a turn in the queue, with who attends it.
 type seat struct {
-	turn   *turn.Turn    // nil for the closing of the thread
+	Attend               // without a turn for the closing of the thread
 	first  chan struct{} // closed when it is the first
 	left   chan struct{} // closed when it has left the queue
-	begun  bool          // the turn has the thread
-	number int           // of the turn in its thread; 0 before it has begun
+
+	begun   bool         // the turn has the thread
+	id      string       // of the turn
+	number  int          // of the turn in its thread; 0 before it has begun
+	metrics TurnObserver // of the turn, or nil
 }
 
-// join adds a turn, or nil for the closing of the thread, to the queue, without waiting.
-func (t *Thread) join(now *turn.Turn) *seat {
-	q := &seat{turn: now, first: make(chan struct{}), left: make(chan struct{})}
+// join adds a turn, or none for the closing of the thread, to the queue, without waiting.
+func (t *Thread) join(a Attend) *seat {
+	q := &seat{Attend: a, first: make(chan struct{}), left: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.queue = append(t.queue, q)
 	t.idle.Reset(idleLimit)
 	if len(t.queue) == 1 {
-		close(q.first)
+		t.lead(q)
 	}
 	return q
+}
+
+// lead makes a seat the first. The caller holds t.mu.
+func (t *Thread) lead(q *seat) {
+	t.first.Store(q)
+	close(q.first)
 }
 
 // running returns the turn that has the thread, or nil.
@@ -41,7 +48,7 @@ func (q queue) running() *seat {
 	return nil
 }
 
-// take waits until a seat is the first, and gives the thread to its turn. It fails if the thread is closed, or, with the
+// take waits until a seat is the first. It fails if the thread is closed, or, with the
 // cause, if ctx ends before.
 func (t *Thread) take(ctx context.Context, q *seat) error {
 	select {
@@ -58,7 +65,6 @@ func (t *Thread) take(ctx context.Context, q *seat) error {
 	if t.closed {
 		return errClosed
 	}
-	q.begun = q.turn != nil
 	return nil
 }
 
@@ -72,7 +78,11 @@ func (t *Thread) leave(q *seat) {
 	if !t.closed {
 		t.idle.Reset(idleLimit)
 	}
-	if i == 0 && len(t.queue) > 0 {
-		close(t.queue[0].first)
+	switch {
+	case i > 0:
+	case len(t.queue) > 0:
+		t.lead(t.queue[0])
+	default:
+		t.first.Store(nil)
 	}
 }

@@ -42,7 +42,7 @@ func TestForeignLog(t *testing.T) {
 	if _, err := table.Share("bob").Revive(t.Context(), admit.Trusted(), "another name of it", protocol.Config{}, Attend{}); err == nil {
 		t.Fatal("a foreign thread was resumed")
 	}
-	if page, err := e.host.(*host).kept.Transcript(0, 100); err == nil && page.Text != "" {
+	if page, err := e.host.(*Thread).kept.Transcript(0, 100); err == nil && page.Text != "" {
 		t.Errorf("the log still holds %q", page.Text)
 	}
 }

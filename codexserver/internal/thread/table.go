@@ -14,7 +14,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/internal/stack"
@@ -61,20 +63,23 @@ func (t *Table) Share(principal string) *Share { return &Share{table: t, princip
 // lastLines is how many bytes of a thread's log a desk gets.
 const lastLines = 6 << 10
 
-// newHost returns the host of a new thread.
-func (t *Table) newHost(thread *Thread, principal string, a Attend) *host {
-	kept := transcript.New(t.logs)
-	kept.Engine = engine.TraitsOf(t.engine).Name
-	a.Submission = "" // which is for the first turn
-	h := &host{
-		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: engine.TraitsOf(t.engine).Name, Stop: func() { thread.Stop(ErrStopped) }, Log: func() string { return kept.Last(lastLines) }},
-		log:    t.log, kept: kept, desk: t.approvals.Desk, now: a, listeners: listeners{keeps: a.Keeps},
+// newThread returns a thread of a share, which its engine is to open. A hears its first events.
+func (s *Share) newThread(a Attend) *Thread {
+	table, traits := s.table, engine.TraitsOf(s.table.engine)
+	t := &Thread{
+		log: table.log, traits: traits, kept: transcript.New(table.logs), desk: table.approvals.Desk,
+		between: turn.New(changes.Options{}), stays: a.Keeps, shares: map[*Share]bool{}, listeners: listeners{keeps: a.Keeps},
 	}
-	h.traits = engine.TraitsOf(t.engine)
-	h.thread.Now = h.doing
-	h.board = approve.New(t.approvals, h.invite)
-	h.board.Asks = h.asks
-	return h
+	t.kept.Engine = traits.Name
+	a.Submission = "" // which is for the first turn
+	t.rest = &seat{Attend: a}
+	t.about = approval.Thread{
+		Server: table.server(), Principal: s.principal, Engine: traits.Name, Now: t.doing,
+		Stop: func() { t.Stop(ErrStopped) }, Log: func() string { return t.kept.Last(lastLines) },
+	}
+	t.board = approve.New(table.approvals, t.invite)
+	t.board.Asks = t.asksPerson
+	return t
 }
 
 // open adds a thread that the share holds. It fails if a thread with the same id is open.
@@ -122,7 +127,7 @@ func (t *Table) closeIdle(th *Thread, r engine.Resumer) {
 		if err := th.release(); err != nil {
 			t.log.Warn("closing an idle conversation", "thread", th.ID(), "error", err)
 		}
-		th.host.show(protocol.ShutdownComplete{})
+		th.show(protocol.ShutdownComplete{})
 	}
 }
 
@@ -146,17 +151,16 @@ func (s *Share) OpenOnly() bool { return s.principal != "" }
 
 // Start begins a thread for a caller. A receives its first events.
 func (s *Share) Start(ctx context.Context, c admit.Caller, cfg protocol.Config, a Attend) (*Thread, error) {
-	return s.begin(ctx, c, cfg, a, func(h *host) (engine.Conversation, error) {
+	return s.begin(ctx, c, cfg, a, func(h engine.Host) (engine.Conversation, error) {
 		return s.table.engine.Start(ctx, cfg, h)
 	})
 }
 
-func (s *Share) begin(ctx context.Context, c admit.Caller, cfg protocol.Config, a Attend, start func(*host) (engine.Conversation, error)) (*Thread, error) {
-	t := &Thread{principal: s.principal, stays: a.Keeps, shares: map[*Share]bool{}}
-	t.host = s.table.newHost(t, s.principal, a)
+func (s *Share) begin(ctx context.Context, c admit.Caller, cfg protocol.Config, a Attend, start func(engine.Host) (engine.Conversation, error)) (*Thread, error) {
+	t := s.newThread(a)
 	var err error
-	if stack.Apart(func() { t.conversation, err = start(t.host) }); err != nil {
-		t.host.kept.Close()
+	if stack.Apart(func() { t.conversation, err = start(t) }); err != nil {
+		t.kept.Close()
 		return nil, err
 	}
 	if err = s.extends(ctx, t, c, &cfg); err == nil {
@@ -179,7 +183,7 @@ func (s *Share) Revive(ctx context.Context, c admit.Caller, id string, cfg proto
 	if t := s.Hold(id); t != nil {
 		return t, nil
 	}
-	if s.open(id, func(t *Thread) bool { return t.principal != s.principal }) != nil {
+	if s.open(id, func(t *Thread) bool { return t.about.Principal != s.principal }) != nil {
 		return nil, notHere(id)
 	}
 	r, ok := s.table.engine.(engine.Resumer)
@@ -194,7 +198,7 @@ func (s *Share) Revive(ctx context.Context, c admit.Caller, id string, cfg proto
 		return nil, err
 	}
 	cfg.Keep = s.keeps(ctx, c, id)
-	return s.begin(ctx, c, cfg, a, func(h *host) (engine.Conversation, error) {
+	return s.begin(ctx, c, cfg, a, func(h engine.Host) (engine.Conversation, error) {
 		return r.Resume(ctx, saved, cfg, h)
 	})
 }
@@ -215,7 +219,7 @@ func (s *Share) open(id string, wanted func(*Thread) bool) *Thread {
 // Hold returns the open thread with an id, or nil. The share holds it from then on.
 func (s *Share) Hold(id string) *Thread {
 	return s.open(id, func(t *Thread) bool {
-		if s.closed || t.principal != s.principal {
+		if s.closed || t.about.Principal != s.principal {
 			return false
 		}
 		t.shares[s] = true

@@ -3,28 +3,44 @@ package thread
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
-// Thread is an open thread. It is safe for concurrent use.
+// Thread is an open thread, and what its engine calls. It is safe for concurrent use.
 type Thread struct {
 	conversation engine.Conversation
-	host         *host
-	principal    string
+	log          *slog.Logger
+	board        *approve.Board
+	traits       engine.Traits
+	kept         *transcript.Log
+	desk         approval.Desk   // or nil
+	between      *turn.Turn      // what happens between turns
 	stays        bool            // open however long nobody uses it
 	shares       map[*Share]bool // that hold it open, all of the principal; Table.mu guards it
 
-	mu     sync.Mutex
-	queue  queue
-	closed bool
-	idle   *time.Timer // closes the thread; each use sets it again
+	first atomic.Pointer[seat] // of the queue
+
+	mu          sync.Mutex // also keeps events in the order of Emit
+	queue       queue
+	rest        *seat // who hears what comes before the first turn and between turns
+	closed      bool
+	idle        *time.Timer // closes the thread; each use sets it again
+	listeners   listeners
+	submissions int // messages, approvals and interrupts so far
+	configured  protocol.SessionConfigured
+	about       approval.Thread      // for desks; its id is "" before the thread has begun
+	used        *protocol.TokenUsage // the engine's last count, or nil
 
 	// folders are the real paths of the working folder and of those that its call chose, if its commands may write there.
 	folders []string
@@ -50,24 +66,24 @@ func (t *Thread) ID() string { return t.conversation.ID() }
 
 // Info returns the engine's description of the thread when it began, with its current folder.
 func (t *Thread) Info() protocol.SessionConfigured {
-	t.host.mu.Lock()
-	defer t.host.mu.Unlock()
-	return t.host.configured
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.configured
 }
 
 // Usage returns the tokens that the thread has used by the engine's last count. It returns
 // nil before the first count.
 func (t *Thread) Usage() *protocol.TokenUsage {
-	t.host.mu.Lock()
-	defer t.host.mu.Unlock()
-	return t.host.used
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.used
 }
 
 // Log returns what the thread has done.
-func (t *Thread) Log() *transcript.Log { return t.host.kept }
+func (t *Thread) Log() *transcript.Log { return t.kept }
 
 // Reviews reports whether the engine can review in the thread under any policy.
-func (t *Thread) Reviews() bool { return t.host.traits.Reviews }
+func (t *Thread) Reviews() bool { return t.traits.Reviews }
 
 // Busy reports whether a turn is running.
 func (t *Thread) Busy() bool {
@@ -77,15 +93,14 @@ func (t *Thread) Busy() bool {
 }
 
 // Stop interrupts the running turn, or the first queued one, without waiting. It returns a
-// channel that is closed when that turn has ended, or nil if there is no turn.
+// channel that is closed when that turn has ended, or nil if there is no turn. A desk may call it that hears an event.
 func (t *Thread) Stop(cause error) (ended <-chan struct{}) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.queue) == 0 || t.queue[0].turn == nil || t.closed {
+	q := t.first.Load()
+	if q == nil || q.Turn == nil {
 		return nil
 	}
-	t.queue[0].turn.Interrupt(cause)
-	return t.queue[0].left
+	q.Turn.Interrupt(cause)
+	return q.left
 }
 
 // Interrupt interrupts the running turn and waits for its end. It returns false if no turn
@@ -105,31 +120,30 @@ func (t *Thread) Interrupt(ctx context.Context) (bool, error) {
 
 // Attach adds a place for the questions of the thread, including open ones, until leave is
 // called.
-func (t *Thread) Attach(p *approve.Place) (leave func()) { return t.host.board.Attach(p) }
+func (t *Thread) Attach(p *approve.Place) (leave func()) { return t.board.Attach(p) }
 
 // Warn logs a message and sends it as an event of a submission.
 func (t *Thread) Warn(submission, words string) {
-	t.host.log.Warn(words, "thread", t.ID())
-	t.host.deliver(submission, protocol.BackgroundEvent{Message: words}, "")
+	t.log.Warn(words, "thread", t.ID())
+	t.deliver(submission, protocol.BackgroundEvent{Message: words}, "")
 }
 
 // Listen adds a listener, until stop is called. It receives the events that were kept for the first listener,
 // and then every event.
 func (t *Thread) Listen(l Listener) (stop func()) {
-	h := t.host
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.listeners.add(&l)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.listeners.add(&l)
 	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.listeners.all, &l)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.listeners.all, &l)
 	}
 }
 
 // end closes the engine's conversation after the queued turns, and reports the end to the desk. Later turns fail.
 func (t *Thread) end(ctx context.Context) error {
-	last := t.join(nil)
+	last := t.join(Attend{})
 	defer t.leave(last)
 	err := t.take(ctx, last)
 	if err == nil {
@@ -139,12 +153,12 @@ func (t *Thread) end(ctx context.Context) error {
 		t.mu.Unlock()
 		err = t.release()
 	}
-	t.host.show(protocol.ShutdownComplete{})
+	t.show(protocol.ShutdownComplete{})
 	return err
 }
 
 // release closes the log and the engine's conversation.
 func (t *Thread) release() error {
-	t.host.kept.Close()
+	t.kept.Close()
 	return t.conversation.Close()
 }

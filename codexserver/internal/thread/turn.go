@@ -17,41 +17,29 @@ import (
 // at the latest, with an error of [turn.Turn.Wait]. In may continue a turn of a process that has ended, see
 // [protocol.TurnInput.Continue]. After the turn, when the next one may run, its diff is written into the transcript.
 func (t *Thread) Begin(life context.Context, a Attend, in protocol.TurnInput) *turn.Turn {
-	return t.begin(life, a, func(ctx context.Context, q *seat) error { return t.work(ctx, q, in) })
-}
-
-// Review is Begin for a review. It calls task for the input when the turn is the first.
-// Every question of the turn is denied without asking. An engine that cannot review runs a
-// turn with the prompt instead; the thread must then be read-only.
-func (t *Thread) Review(life context.Context, a Attend, task func(context.Context) (protocol.TurnInput, error)) *turn.Turn {
-	a.Denied = denyInReview
-	return t.begin(life, a, func(ctx context.Context, q *seat) error { return t.review(ctx, q, task) })
-}
-
-func (t *Thread) begin(life context.Context, a Attend, work func(context.Context, *seat) error) *turn.Turn {
 	if a.Turn == nil {
 		a.Turn = turn.New(changes.Options{Off: true})
 	}
-	now, ended := a.Turn, a.Ended
+	now := a.Turn
 	if now.Order.Thread == "" { // others may read it already
 		now.Order.Thread = t.ID()
 	}
 	now.Queue(life)
-	q := t.join(now)
+	q := t.join(a)
 	go func() {
 		var err error
-		if stack.Guard(t.host.log, "a turn", func() error { err = t.run(q, &a, work); return nil }) != nil {
+		if stack.Guard(t.log, "a turn", func() error { err = t.run(q, in); return nil }) != nil {
 			err = &engine.TurnError{Message: "internal error: the turn panicked"}
 		}
-		_ = stack.Guard(t.host.log, "the end of a turn", func() error {
+		_ = stack.Guard(t.log, "the end of a turn", func() error {
 			now.End(err, func(end func()) {
 				if diff := now.Found().Diff; diff != "" {
-					t.host.kept.Changed(q.number, diff)
+					t.kept.Changed(q.number, diff)
 				}
-				if ended == nil {
+				if a.Ended == nil {
 					end()
 				} else {
-					ended(end)
+					a.Ended(end)
 				}
 			})
 			return nil
@@ -61,22 +49,26 @@ func (t *Thread) begin(life context.Context, a Attend, work func(context.Context
 }
 
 // run waits until the turn is the first, then runs it.
-func (t *Thread) run(q *seat, a *Attend, work func(context.Context, *seat) error) (err error) {
+func (t *Thread) run(q *seat, in protocol.TurnInput) (err error) {
 	defer t.leave(q)
-	defer q.turn.Interrupt(nil) // so that nothing of it is asked any more
-	ctx := q.turn.Context()
+	defer q.Turn.Interrupt(nil) // so that nothing of it is asked any more
+	ctx := q.Turn.Context()
 	if err := t.take(ctx, q); err != nil {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
 	}
-	if observe := a.Observer; observe != nil {
-		if o := observe(t.ID(), *cmp.Or(t.Usage(), &protocol.TokenUsage{})); o != nil {
-			a.metrics = o
-			defer func() { o.End(err) }()
+	var metrics TurnObserver
+	if q.Observer != nil {
+		if metrics = q.Observer(t.ID(), *cmp.Or(t.Usage(), &protocol.TokenUsage{})); metrics != nil {
+			defer func() { metrics.End(err) }()
 		}
 	}
-	defer t.host.begin(a)()
-	defer func() { t.host.end(ctx.Err() != nil) }() // also after a panic
-	err = work(ctx, q)
+	defer t.begins(q, metrics)()
+	defer func() { t.ends(q, ctx.Err() != nil) }() // also after a panic
+	if q.Review != nil {
+		err = t.review(ctx, q)
+	} else {
+		err = t.work(ctx, q, in)
+	}
 	if spent, ok := errors.AsType[*turn.SpentError](context.Cause(ctx)); ok && err != nil {
 		err = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: spent}
 	}
@@ -85,8 +77,8 @@ func (t *Thread) run(q *seat, a *Attend, work func(context.Context, *seat) error
 
 // start begins the turn, so that the engine may start.
 func (t *Thread) start(ctx context.Context, q *seat) {
-	q.number, _ = t.host.kept.Count()
-	q.turn.Begin(ctx, t.Info(), t.Usage())
+	q.number, _ = t.kept.Count()
+	q.Turn.Begin(ctx, t.Info(), t.Usage())
 }
 
 // work runs a turn that is not a review.
@@ -95,11 +87,11 @@ func (t *Thread) work(ctx context.Context, q *seat, in protocol.TurnInput) (err 
 	if in.Continue != nil {
 		words = "[the server ended during this turn, which continues here]"
 	}
-	t.host.kept.Begin(words)
-	defer func() { t.host.kept.End(err) }()
+	t.kept.Begin(words)
+	defer func() { t.kept.End(err) }()
 	t.start(ctx, q)
 	if in.Continue == nil {
-		t.host.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
+		t.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
 	}
 	leave, err := t.admit(ctx)
 	if err != nil {
@@ -112,16 +104,16 @@ func (t *Thread) work(ctx context.Context, q *seat, in protocol.TurnInput) (err 
 // denyInReview is the reason for the model.
 const denyInReview = "this is a review, which changes nothing and asks for nothing"
 
-// review runs a review.
-func (t *Thread) review(ctx context.Context, q *seat, task func(context.Context) (protocol.TurnInput, error)) error {
+// review runs a review. An engine that cannot review runs a turn with the prompt instead; the thread must then be read-only.
+func (t *Thread) review(ctx context.Context, q *seat) error {
 	t.start(ctx, q)
-	in, err := task(ctx)
+	in, err := q.Review(ctx)
 	if err != nil {
 		return err
 	}
 	r := in.Review
 	words := strings.TrimSpace("Review " + string(r.Target) + " " + r.Revision + "\n" + r.Instructions)
-	t.host.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
+	t.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
 	return t.conversation.Turn(ctx, in)
 }
 
@@ -140,7 +132,7 @@ func (t *Thread) Steer(ctx context.Context, items []protocol.InputItem) error {
 		return engine.ErrNoTurn
 	}
 	select {
-	case <-now.turn.Started():
+	case <-now.Turn.Started():
 	case <-now.left:
 		return engine.ErrNoTurn
 	case <-ctx.Done():
@@ -149,8 +141,8 @@ func (t *Thread) Steer(ctx context.Context, items []protocol.InputItem) error {
 	if err := steerer.Steer(ctx, items); err != nil {
 		return err
 	}
-	t.host.mu.Lock()
-	defer t.host.mu.Unlock()
-	t.host.submit()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.submit()
 	return nil
 }

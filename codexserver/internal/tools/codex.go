@@ -83,5 +83,5 @@ func (a *codexArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRe
 		b.Remark(w)
 		th.Warn(c.Awaited.Submission, w)
 	}
-	return c.run(ctx, b, th, attend, in, nil), nil
+	return c.run(ctx, b, th, attend, in), nil
 }

@@ -144,7 +144,8 @@ func (a *reviewArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallToo
 	if err != nil {
 		return nil, err
 	}
-	return c.run(ctx, b, th, attend, protocol.TurnInput{}, a.begin), nil
+	attend.Review = a.begin
+	return c.run(ctx, b, th, attend, protocol.TurnInput{}), nil
 }
 
 // thread returns the thread that a call names, or a new read-only one.

@@ -81,6 +81,6 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 	}
 	return func() *mcptypes.CallToolResult {
 		defer func() { c.leave() }() // unless the turn has it
-		return c.run(ctx, b, th, a, in, nil)
+		return c.run(ctx, b, th, a, in)
 	}, nil
 }

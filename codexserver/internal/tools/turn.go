@@ -42,15 +42,14 @@ func (c *Call) revive(ctx context.Context, id string, cfg protocol.Config, a thr
 	return th, nil
 }
 
-// run begins a turn of a thread. It returns nil if the call waits for it, see [Table.Begin]. Task, for a review, returns
-// the input.
-func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.Attend, in protocol.TurnInput, task func(context.Context) (protocol.TurnInput, error)) *mcptypes.CallToolResult {
+// run begins a turn of a thread. It returns nil if the call waits for it, see [Table.Begin].
+func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.Attend, in protocol.TurnInput) *mcptypes.CallToolResult {
 	b.thread, b.Order.Thread = th, th.ID()
 	background := b.background
 	if !c.Turns.add(b) {
 		return failure(th.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
-	if c.table.Continues() && task == nil && b.Order.Key == "" && (c.Survival.Durable || background || c.Until != nil) {
+	if c.table.Continues() && a.Review == nil && b.Order.Key == "" && (c.Survival.Durable || background || c.Until != nil) {
 		b.Order.Key = rand.Text()
 	}
 	leave := c.leave
@@ -84,13 +83,10 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 		}
 	}
 	in.Key = b.Order.Key
-	switch {
-	case b.Order.Ended > maxContinued:
+	if b.Order.Ended > maxContinued {
 		b.Queue(life)
 		b.End(&engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", b.Order.Ended)}, a.Ended)
-	case task != nil:
-		th.Review(life, a, task)
-	default:
+	} else {
 		th.Begin(life, a, in)
 	}
 	if background {
