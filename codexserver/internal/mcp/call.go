@@ -27,13 +27,12 @@ type call struct {
 	done    chan struct{}                  // closed when there is a result
 	finish  func(*mcptypes.CallToolResult) // ends the call with its result, once
 	result  *mcptypes.CallToolResult
-	outlet  outlet // to the request that waits
+	outlet  outlet // to the request that waits, if one does
 	state   state
 
-	mu       *sync.Mutex // of the session's calls
+	mu       *sync.Mutex // of the session's calls; the outlet has it, too
 	changed  chan struct{}
 	client   elicit.Client // of the newest request
-	waits    bool          // a request waits for the call
 	alone    bool          // the turn continues without a request that waits for it, as that of a task does
 	late     bool          // the request waits longer than for a result, so the call becomes a task with its turn
 	inbox    inbox
@@ -68,7 +67,7 @@ func (s *Session) newCall(q *request, p *params) (*call, error) {
 // unstarted returns a call of a tool that does not run yet.
 func (s *Session) unstarted(tool string, client elicit.Client) *call {
 	c := &call{
-		session: s, mu: &s.calls.mu, tool: tool, client: client, inbox: newInbox(client, &s.server.Approvals),
+		session: s, mu: s.calls.mu, tool: tool, client: client, inbox: newInbox(client, &s.server.Approvals),
 		outlet: outlet{session: s}, changed: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
@@ -201,12 +200,12 @@ func (c *call) attach(q *request, doing string, quiet bool) {
 		peer: q.rpc.Peer(), request: q.rpc.ID, events: q.events, paced: q.events, token: q.meta.ProgressToken,
 		level: func() *mcptypes.LoggingLevel { return q.meta.LogLevel },
 	}, doing, quiet)
-	c.update(func() { c.client, c.waits, c.late = q.client, true, false })
+	c.update(func() { c.client, c.late = q.client, false })
 }
 
 // detach ends the notifications for the request.
 func (c *call) detach() {
-	c.update(func() { c.waits, c.late = false, false })
+	c.update(func() { c.late = false })
 	c.outlet.detach()
 }
 

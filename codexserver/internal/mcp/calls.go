@@ -17,11 +17,11 @@ const (
 )
 
 // calls counts the calls that may take long. It has those that wait for a client to return, by the random
-// texts that were sent to it. They are only in memory. The zero value is ready, without a limit.
+// texts that were sent to it. They are only in memory.
 type calls struct {
 	limit *slots.Limit
 
-	mu     sync.Mutex // also guards what the calls say
+	mu     *sync.Mutex // of the session's turns; also guards what the calls say
 	parked map[string]*call
 	ended  []string // those of calls that have ended, in this order
 }

@@ -115,7 +115,7 @@ func (c *call) exchange(ctx context.Context, r *approval.Request, build func(eli
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if errors.Is(err, context.DeadlineExceeded) && !c.waits && !c.alone && c.turn != nil {
+		if errors.Is(err, context.DeadlineExceeded) && c.outlet.to == nil && !c.alone && c.turn != nil {
 			c.cancel(errNoAnswer)
 		}
 	}()

@@ -6,6 +6,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -21,7 +22,7 @@ import (
 
 // parkOne returns a session with one call that waits for answers, and the state of the call.
 func parkOne() (*Session, *call, string) {
-	s := &Session{threads: &thread.Share{}, server: &Server{}}
+	s := &Session{threads: &thread.Share{}, server: &Server{}, calls: calls{mu: new(sync.Mutex)}}
 	c := &call{session: s, tool: "codex", state: state{digest: digest{1, 2, 3}}, done: make(chan struct{})}
 	return s, c, s.calls.park(c, []string{"q1"})
 }

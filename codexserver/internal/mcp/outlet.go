@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -31,7 +30,8 @@ type outlet struct {
 	overflow func() // called when too many bytes wait for the client; nil does nothing
 	failed   bool   // the turn's error event was sent
 
-	mu    sync.Mutex
+	// The mutex of the session's calls guards the rest.
+
 	to    *recipient // nil while no request waits
 	gap   gap
 	sent  float64    // notifications/progress; the count goes on with the next request, because some clients use one token for all
@@ -55,8 +55,8 @@ type recipient struct {
 // attach makes a request the one that waits. The caller must detach it before its answer. Doing is
 // the first activity. With quiet only a heartbeat is sent as progress.
 func (o *outlet) attach(to *recipient, doing string, quiet bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.session.calls.mu.Lock()
+	defer o.session.calls.mu.Unlock()
 	o.to, o.gap = to, gap{}
 	o.doing, o.quiet = doing, quiet
 	if to.token != nil {
@@ -66,8 +66,8 @@ func (o *outlet) attach(to *recipient, doing string, quiet bool) {
 
 // detach ends the notifications. None is sent after it returns.
 func (o *outlet) detach() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.session.calls.mu.Lock()
+	defer o.session.calls.mu.Unlock()
 	o.to = nil
 	if o.beat != nil {
 		o.beat.Stop()
@@ -76,8 +76,8 @@ func (o *outlet) detach() {
 
 // changed sends as progress that a turn does something else.
 func (o *outlet) changed(t *turn.Turn) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.session.calls.mu.Lock()
+	defer o.session.calls.mu.Unlock()
 	if o.turn = t; o.to != nil && o.to.token != nil && !o.quiet {
 		o.tell()
 	}
@@ -85,14 +85,14 @@ func (o *outlet) changed(t *turn.Turn) {
 
 // progress sends what happens now, as a heartbeat.
 func (o *outlet) progress() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.session.calls.mu.Lock()
+	defer o.session.calls.mu.Unlock()
 	if o.to != nil {
 		o.tell()
 	}
 }
 
-// tell sends what happens now as progress. The caller holds o.mu.
+// tell sends what happens now as progress. The caller holds the mutex.
 func (o *outlet) tell() {
 	o.beat.Reset(heartbeat)
 	o.sent++
@@ -106,18 +106,11 @@ func (o *outlet) tell() {
 	o.session.notify(o.to.peer, mcptypes.NotificationsProgress.Name(), p, nil)
 }
 
-// speak makes the outlet send all progress from now on.
-func (o *outlet) speak() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.quiet = false
-}
-
 // Ready implements [thread.Observer].
 func (o *outlet) Ready(ctx context.Context) {
-	o.mu.Lock()
+	o.session.calls.mu.Lock()
 	to := o.to
-	o.mu.Unlock()
+	o.session.calls.mu.Unlock()
 	if to != nil && to.paced {
 		o.session.pace.wait(ctx, to.peer, o.session.server.MaxUnread)
 	}
@@ -159,8 +152,8 @@ func (o *outlet) send(thread string, e protocol.Event) {
 		m.InitialMessages = nil // a caller of a tool does not need the history
 		e.Msg = m
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.session.calls.mu.Lock()
+	defer o.session.calls.mu.Unlock()
 	to := o.to
 	if to == nil || !to.events {
 		return
@@ -211,8 +204,8 @@ func (s *Session) notify(peer *jsonrpc.Peer, method string, params any, overflow
 
 // warn sends a log message of the level warning, if the client wants those.
 func (o *outlet) warn(words string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.session.calls.mu.Lock()
+	defer o.session.calls.mu.Unlock()
 	if o.to == nil {
 		return
 	}

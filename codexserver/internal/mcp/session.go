@@ -52,10 +52,11 @@ type Session struct {
 // With turns, unless nil, its turns in the background do not, and it finds those of the sessions that
 // share them.
 func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *tools.Seen) *Session {
+	turns = cmp.Or(turns, tools.NewSeen(ctx))
 	own := &Session{
-		server: s, ctx: ctx, threads: threads, turns: cmp.Or(turns, tools.NewSeen(ctx)),
+		server: s, ctx: ctx, threads: threads, turns: turns,
 		open:  slots.NewLimit(maxLong, tooMany),
-		calls: calls{limit: slots.NewLimit(maxLong, "%d calls are unfinished, and no more may be; nothing was started")},
+		calls: calls{mu: turns.Mutex(), limit: slots.NewLimit(maxLong, "%d calls are unfinished, and no more may be; nothing was started")},
 		pace:  make(pace, 1), reads: make(chan struct{}, maxReads), known: make(chan struct{}),
 	}
 	own.present, own.leave = context.WithCancel(context.Background())

@@ -52,8 +52,7 @@ func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	file, err := c.session.newFile(c.tool, now, t.resume)
 	if err != nil {
 		c.session.Log().Warn("a call does not become a task", "error", err)
-		c.outlet.speak()
-		c.update(func() { c.taskable, c.late = false, false }) // the request has a deadline now
+		c.update(func() { c.taskable, c.late, c.outlet.quiet = false, false, false }) // the request has a deadline now
 		return nil
 	}
 	t.file = file

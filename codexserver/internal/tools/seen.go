@@ -39,7 +39,7 @@ type common struct {
 	keeper  atomic.Pointer[thread.Share] // holds the threads of turns in the background; nil leaves that to their clients
 	running sync.WaitGroup
 
-	mu      sync.Mutex // also guards who gets the results of the turns
+	mu      sync.Mutex // also guards who gets the results of the turns; it is held before that of a turn
 	list    []*begun   // in order of creation
 	clients int        // that share them, see [Seen.Share]
 }
@@ -55,6 +55,10 @@ func NewSharedSeen(ctx context.Context, keeper *thread.Share) *Seen {
 	ts.keeper.Store(keeper)
 	return ts
 }
+
+// Mutex returns what guards who has read which result. It may guard the calls that wait for the turns, too. Whoever holds
+// it must not wait for the lock of a thread, under which the events of its turn may wait for this one, or of a share.
+func (ts *Seen) Mutex() *sync.Mutex { return &ts.mu }
 
 // Rekeep lets another share hold the threads of turns in the background from now on, and returns
 // the one that did.
@@ -75,7 +79,14 @@ type begun struct {
 }
 
 // over reports whether the turn has ended.
-func (b *begun) over() bool { return b.State().Status.Ended() }
+func (b *begun) over() bool {
+	select {
+	case <-b.Done():
+		return true
+	default:
+		return false
+	}
+}
 
 // inBackground reports whether the turn runs in the background, or has.
 func (b *begun) inBackground() bool {

@@ -142,16 +142,20 @@ func (c *Call) notAsked() {
 func (c *Call) Detach() bool {
 	b := c.begun
 	b.owner.mu.Lock()
-	defer b.owner.mu.Unlock()
-	if !b.background && !b.over() && !b.owner.full() {
+	moves := !b.background && !b.over() && !b.owner.full()
+	if moves {
 		if b.follows != nil {
 			b.follows()
 		}
 		ctx := b.owner.ctx
 		b.background, b.follows = true, context.AfterFunc(ctx, func() { b.Interrupt(context.Cause(ctx)) })
+	}
+	background := b.background
+	b.owner.mu.Unlock()
+	if moves {
 		b.owner.keep(b)
 	}
-	return b.background
+	return background
 }
 
 // InBackground reports whether the call has a turn that runs in the background, or has.
