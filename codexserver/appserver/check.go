@@ -3,6 +3,7 @@ package appserver
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"os"
 	"runtime"
@@ -17,9 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
-
-// maxChecked is how much is read of each stream of a check, in bytes.
-const maxChecked = 1 << 20
 
 // Check implements [engine.Checker] by Codex's command/exec, which asks nobody. So this program decides before, by the
 // policy of the conversation, and the check runs in the sandbox of the conversation, whoever approves it.
@@ -91,24 +89,26 @@ func (r *checkRun) run(ctx context.Context) (engine.Checked, error) {
 		return engine.Checked{Why: err.Error()}, nil
 	}
 	cwd, begun := r.settings.now.Cwd, time.Now()
+	if r.sandbox.Mode == protocol.SandboxWorkspaceWrite { // command/exec knows no working folder of a thread
+		r.sandbox.WritableRoots = append([]string{cwd}, r.sandbox.WritableRoots...)
+	}
 	r.host.Emit(protocol.ExecCommandBegin{
 		CallID: r.id, Command: r.argv, Cwd: cwd, ParsedCmd: []protocol.ParsedCommand{{Type: "unknown", Cmd: r.argv[len(r.argv)-1]}},
 		ReadOnly: r.sandbox.Mode == protocol.SandboxReadOnly,
 	})
-	reply, err := ch.exec(ctx, &apptypes.ExecParams{
-		Command: r.argv, Cwd: cwd, OutputBytesCap: maxChecked, ProcessID: r.id, SandboxPolicy: sandboxOf(r.sandbox), TimeoutMS: r.limit.Milliseconds(),
+	out := run.NewCapture(func(s protocol.OutputStream, b []byte) {
+		r.host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: b})
 	})
-	took := time.Since(begun)
-	res := run.Result{
-		Stdout: reply.Stdout, Stderr: reply.Stderr, Aggregated: reply.Stdout + reply.Stderr, ExitCode: int(reply.ExitCode), Duration: took,
-		TimedOut: reply.ExitCode == run.TimeoutExitCode && took >= r.limit,
-	}
-	if err != nil {
-		res.ExitCode = -1
-	}
+	code, err := ch.exec(ctx, out, &apptypes.ExecParams{
+		Command: r.argv, Cwd: cwd, ProcessID: r.id, SandboxPolicy: sandboxOf(r.sandbox), TimeoutMS: r.limit.Milliseconds(),
+		DisableOutputCap: true, StreamStdoutStderr: true,
+	})
+	res := out.Output()
+	res.ExitCode, res.Duration = code, time.Since(begun)
+	res.TimedOut = code == run.TimeoutExitCode && res.Duration >= r.limit
 	r.host.Emit(protocol.ExecCommandEnd{
-		CallID: r.id, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated, ExitCode: res.ExitCode,
-		Duration: protocol.Duration(took), FormattedOutput: res.Formatted(),
+		CallID: r.id, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated, ExitCode: code,
+		Duration: protocol.Duration(res.Duration), FormattedOutput: res.Formatted(), Omitted: res.Omitted,
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -116,17 +116,27 @@ func (r *checkRun) run(ctx context.Context) (engine.Checked, error) {
 	case err != nil:
 		return engine.Checked{Why: "it did not run to its end: " + err.Error()}, nil
 	}
-	out := engine.Checked{ExitCode: &res.ExitCode, Output: res.Formatted()}
+	checked := engine.Checked{ExitCode: &code, Output: res.Formatted()}
 	if r.sandbox.Mode != protocol.SandboxDangerFullAccess {
 		if line := box.Denial(r.sandbox.NetworkAccess, cwd, res); line != "" {
-			out.Why = box.DenialWords(line, cwd)
+			checked.Why = box.DenialWords(line, cwd)
 		}
 	}
-	return out, nil
+	return checked, nil
 }
 
-// exec runs a command of command/exec to its end. It ends the command when ctx ends.
-func (c *child) exec(ctx context.Context, p *apptypes.ExecParams) (reply apptypes.ExecReply, err error) {
+// exec runs a command of command/exec to its end, and returns its exit code, -1 with an error. It ends the command when ctx
+// ends.
+func (c *child) exec(ctx context.Context, out *run.Capture, p *apptypes.ExecParams) (code int, err error) {
+	c.mu.Lock()
+	c.checks[p.ProcessID] = out
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.checks, p.ProcessID)
+	}()
+	var reply apptypes.ExecReply
 	done := make(chan struct{})
 	c.run.Go(func() {
 		defer close(done)
@@ -134,15 +144,28 @@ func (c *child) exec(ctx context.Context, p *apptypes.ExecParams) (reply apptype
 	})
 	select {
 	case <-done:
-		return reply, err
+		if err != nil {
+			return -1, err
+		}
+		return int(reply.ExitCode), nil
 	case <-ctx.Done():
 	}
-	ended := c.control(context.Background(), apptypes.CallCommandExecTerminate, apptypes.ExecRef{ProcessID: p.ProcessID}, nil)
+	late := errors.Join(late(apptypes.CallCommandExec, interruptLimit), c.control(context.Background(), apptypes.CallCommandExecTerminate, apptypes.ExecRef{ProcessID: p.ProcessID}, nil))
 	select {
 	case <-done:
 	case <-time.After(interruptLimit):
-		c.kill(errors.Join(late(apptypes.CallCommandExecTerminate, interruptLimit), ended))
+		c.kill(late)
 		<-done
 	}
-	return reply, context.Cause(ctx)
+	return -1, context.Cause(ctx)
+}
+
+// printed adds a piece of output to the check that printed it.
+func (c *child) printed(n *apptypes.Note) {
+	c.mu.Lock()
+	out := c.checks[n.ProcessID]
+	c.mu.Unlock()
+	if piece, err := base64.StdEncoding.DecodeString(n.DeltaBase64); out != nil && err == nil {
+		out.Add(protocol.OutputStream(n.Stream), piece)
+	}
 }

@@ -418,3 +418,13 @@ func playTask(t *testing.T, task *servertest.Task) (asked servertest.Asked) {
 	must.Equal(t, "requests", len(turns), len(provider.Requests()))
 	return asked
 }
+
+// TestRealChecks plays the table of checks with the real Codex.
+func TestRealChecks(t *testing.T) {
+	e := servertest.CheckEngine{Model: realModel, Open: func(t *testing.T, home, folder string, calls setting.Calls) servertest.Server {
+		e := must.Get(appserver.New(&appserver.Options{CodexHome: home}))(t)
+		t.Cleanup(func() { e.Close() })
+		return codexserver.New(e, &codexserver.Options{Home: home, Folder: folder, Calls: calls})
+	}}
+	e.TestChecks(t, func(n int) bool { return n%nightly.Number(3, 1) == 0 })
+}

@@ -86,7 +86,8 @@ func New(t jsonrpc.Transport, o *Options) *Client {
 	c.answers.Default(jsonrpc.HandlerFunc(c.refuse))
 	c.peer = jsonrpc.NewPeer(t, jsonrpc.HandlerFunc(c.serve), &jsonrpc.Options{
 		OmitVersion: true, MaxMessage: maxMessage, Cancellation: withdrawal,
-		DrainTimeout: time.Nanosecond, // nobody reads the answers
+		DrainTimeout: time.Nanosecond,                                      // nobody reads the answers
+		Inline:       jsonrpc.Methods(apptypes.NoteCommandExecOutputDelta), // it comes before the answer that ends the command
 	})
 	go func() {
 		defer close(c.done)

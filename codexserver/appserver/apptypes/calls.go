@@ -30,21 +30,20 @@ type InitializeReply struct {
 }
 
 // ExecParams are those of command/exec, which runs a command without a thread in a sandbox. ProcessID is the client's own
-// name of the run, for command/exec/terminate. The cap is that of each stream, in bytes.
+// name of the run, by which [Note] has its output and command/exec/terminate ends it.
 type ExecParams struct {
-	Command        []string       `json:"command"`
-	Cwd            string         `json:"cwd"`
-	OutputBytesCap int64          `json:"outputBytesCap"`
-	ProcessID      string         `json:"processId"`
-	SandboxPolicy  *SandboxPolicy `json:"sandboxPolicy"`
-	TimeoutMS      int64          `json:"timeoutMs"`
+	Command            []string       `json:"command"`
+	Cwd                string         `json:"cwd"`
+	DisableOutputCap   bool           `json:"disableOutputCap"`
+	ProcessID          string         `json:"processId"`
+	SandboxPolicy      *SandboxPolicy `json:"sandboxPolicy"`
+	StreamStdoutStderr bool           `json:"streamStdoutStderr"`
+	TimeoutMS          int64          `json:"timeoutMs"`
 }
 
-// ExecReply answers command/exec when the command has ended.
+// ExecReply answers command/exec when the command has ended and its output was sent.
 type ExecReply struct {
-	ExitCode int64  `json:"exitCode"`
-	Stderr   string `json:"stderr"`
-	Stdout   string `json:"stdout"`
+	ExitCode int64 `json:"exitCode"`
 }
 
 // ExecRef names a run of command/exec.

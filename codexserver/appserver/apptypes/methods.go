@@ -41,6 +41,7 @@ const NoteServerRequestResolved = "serverRequest/resolved"
 // The notifications of the app-server that [Note] has the params of.
 const (
 	NoteAccountRateLimitsUpdated        = "account/rateLimits/updated"
+	NoteCommandExecOutputDelta          = "command/exec/outputDelta"
 	NoteConfigWarning                   = "configWarning"
 	NoteDeprecationNotice               = "deprecationNotice"
 	NoteError                           = "error"
@@ -65,7 +66,7 @@ const (
 
 // read are the notifications that [Note] has the params of.
 var read = []string{
-	NoteAccountRateLimitsUpdated, NoteConfigWarning, NoteDeprecationNotice, NoteError, NoteGuardianWarning, NoteHookCompleted, NoteItemAgentMessageDelta,
+	NoteAccountRateLimitsUpdated, NoteCommandExecOutputDelta, NoteConfigWarning, NoteDeprecationNotice, NoteError, NoteGuardianWarning, NoteHookCompleted, NoteItemAgentMessageDelta,
 	NoteItemAutoApprovalReviewCompleted, NoteItemAutoApprovalReviewStarted, NoteItemCommandExecutionOutputDelta, NoteItemCompleted, NoteItemReasoningSummaryPartAdded,
 	NoteItemReasoningSummaryTextDelta, NoteItemReasoningTextDelta, NoteItemStarted, NoteThreadTokenUsageUpdated,
 	NoteTurnCompleted, NoteTurnDiffUpdated, NoteTurnPlanUpdated, NoteTurnStarted, NoteWarning,

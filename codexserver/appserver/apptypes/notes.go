@@ -14,6 +14,7 @@ type Note struct {
 	CompletedAtMs  int64           `json:"completedAtMs,omitzero"`
 	DecisionSource json.RawMessage `json:"decisionSource,omitzero"`
 	Delta          string          `json:"delta,omitzero"`
+	DeltaBase64    string          `json:"deltaBase64,omitzero"`
 	Details        string          `json:"details,omitzero"`
 	Diff           string          `json:"diff,omitzero"`
 	Error          *TurnError      `json:"error,omitzero"`
@@ -22,11 +23,13 @@ type Note struct {
 	ItemID         string          `json:"itemId,omitzero"`
 	Message        string          `json:"message,omitzero"`
 	Plan           []PlanStep      `json:"plan,omitzero"`
+	ProcessID      string          `json:"processId,omitzero"`
 	RateLimits     *RateLimits     `json:"rateLimits,omitzero"`
 	Review         json.RawMessage `json:"review,omitzero"` // a Review
 	ReviewID       json.RawMessage `json:"reviewId,omitzero"`
 	Run            json.RawMessage `json:"run,omitzero"` // a HookRun
 	StartedAtMs    int64           `json:"startedAtMs,omitzero"`
+	Stream         string          `json:"stream,omitzero"`
 	Summary        string          `json:"summary,omitzero"`
 	TargetItemID   json.RawMessage `json:"targetItemId,omitzero"`
 	ThreadID       string          `json:"threadId,omitzero"`

@@ -56,7 +56,7 @@ var definitions = []struct {
 	{apptypes.ThreadsReply{}, "ThreadListResponse"}, {apptypes.Turn{}, "Turn"}, {apptypes.TurnError{}, "TurnError"}, {apptypes.TurnParams{}, "TurnStartParams"},
 	{apptypes.UserInput{}, "ToolRequestUserInputParams"},
 	{apptypes.UserInputReply{}, "ToolRequestUserInputResponse"},
-	{apptypes.Note{}, "AccountRateLimitsUpdatedNotification AgentMessageDeltaNotification CommandExecutionOutputDeltaNotification " +
+	{apptypes.Note{}, "AccountRateLimitsUpdatedNotification AgentMessageDeltaNotification CommandExecOutputDeltaNotification CommandExecutionOutputDeltaNotification " +
 		"ConfigWarningNotification DeprecationNoticeNotification ErrorNotification GuardianWarningNotification HookCompletedNotification ItemCompletedNotification ItemGuardianApprovalReviewCompletedNotification " +
 		"ItemGuardianApprovalReviewStartedNotification ItemStartedNotification " +
 		"ReasoningSummaryPartAddedNotification ReasoningSummaryTextDeltaNotification ReasoningTextDeltaNotification " +

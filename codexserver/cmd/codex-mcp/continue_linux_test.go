@@ -27,14 +27,17 @@ func TestEndToEndContinued(t *testing.T) {
 		want              string                                   // in the result
 		runs              int
 	}{
-		"waits for the model":      {prompt: "please wait", want: "waited"},
-		"runs a command":           {prompt: "please run", want: "It may have run or not, and was not run again."},
-		"asks":                     {prompt: "please ask", want: "It may have run or not, and was not run again.", runs: 1},
-		"waits, in the background": {prompt: "please wait", arguments: `,"background":true`, want: "waited"},
-		"asks, ended orderly":      {prompt: "please ask", end: term, want: `"isError":true`},
-		"asks, by calls.resume":    {prompt: "please ask", args: []string{"-c", "calls.resume=false"}, want: "The server ended while this task ran"},
-		"asks, without the key":    {prompt: "please ask", args: []string{"-c", `model_providers.mock.env_key="ABSENT_KEY"`}, want: "The server ended while this task ran"},
-		"asks, the file is edited": {prompt: "please wait", arguments: `,"approval-policy":"never"`, before: loosen, want: "done: ", runs: 1},
+		"waits for the model":       {prompt: "please wait", want: "waited"},
+		"runs a command":            {prompt: "please run", want: "It may have run or not, and was not run again."},
+		"asks":                      {prompt: "please ask", want: "It may have run or not, and was not run again.", runs: 1},
+		"waits, in the background":  {prompt: "please wait", arguments: `,"background":true`, want: "waited"},
+		"asks, ended orderly":       {prompt: "please ask", end: term, want: `"isError":true`},
+		"asks, by calls.resume":     {prompt: "please ask", args: []string{"-c", "calls.resume=false"}, want: "The server ended while this task ran"},
+		"asks, without the key":     {prompt: "please ask", args: []string{"-c", `model_providers.mock.env_key="ABSENT_KEY"`}, want: "The server ended while this task ran"},
+		"checks":                    {prompt: "please check", arguments: checked(`1) sleep 600;;`), want: `"exitCode":0,"passed":true,"tries":1`},
+		"checks, in the background": {prompt: "please check", arguments: checked(`1) sleep 600;;`) + `,"background":true`, want: "The check "},
+		"checks its second try":     {prompt: "please check", arguments: checked(`1) exit 1;; 2) sleep 600;;`), want: `"exitCode":0,"passed":true,"tries":2`},
+		"asks, the file is edited":  {prompt: "please wait", arguments: `,"approval-policy":"never"`, before: loosen, want: "done: ", runs: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,6 +58,11 @@ func TestEndToEndContinued(t *testing.T) {
 			}
 		})
 	}
+}
+
+// checked returns arguments with a check that counts its runs in a file, and acts by the number.
+func checked(acts string) string {
+	return fmt.Sprintf(`,"approval-policy":"never","sandbox":"danger-full-access","check":%q`, "echo >>checked; case $(wc -l <checked) in "+acts+" esac")
 }
 
 // loosen edits the file of a conversation, whose call was allowed looser policies than the configuration now allows, so that
@@ -106,6 +114,8 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 				wait.Wait = make(chan struct{})
 			}
 			return wait
+		case strings.Contains(string(r.Body), "please check"):
+			return providertest.Say("checked")
 		case strings.Contains(string(r.Body), "please run"):
 			return providertest.Call(providertest.Shell("c1", "sleep", "600"))
 		}
@@ -130,6 +140,11 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 		<-held
 	case "please run":
 		mark = `"function_call"`
+	case "please check":
+		until(t, "the check does not wait", func() bool {
+			text, _ := os.ReadFile(filepath.Join(f.cwd, "checked"))
+			return len(text) == strings.Count(arguments, ";;")
+		})
 	case "please ask":
 		for v, ok := (taskView{}), true; ok && len(v.InputRequests) == 0; <-time.After(time.Millisecond) {
 			v, ok = s.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, id, pollingClient))

@@ -155,6 +155,7 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		Store:     c.store,
 		Overrides: c.overrides,
 		Codex:     c.settings.Codex,
+		Ask:       c.settings.Approvals.Ask,
 		Guarded:   c.guarded,
 		Self:      self(),
 		Version:   program.Version(),

@@ -168,17 +168,18 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 				s.Approvals.PagePort, s.Approvals.Clients, s.Approvals.Log = 65535, map[string]setting.Where{"x": setting.WherePage}, new("")
 				s.Limits = setting.Limits{ModelRequests: -1, Tokens: 7, WallTime: time.Second, Command: time.Millisecond}
 				s.Tasks, s.Changes = setting.Tasks{Mode: setting.TasksNever, Resume: new(false), Limit: 1, Grace: -1}, setting.Changes{Read: new(false)}
-				s.Calls = setting.Calls{Tools: []string{}, TrustedCalls: true, AlwaysLoad: true, LockedArguments: []string{"cwd"}, FullAccess: setting.FullAccessDeny, MaxResult: 4096}
+				s.Calls = setting.Calls{Tools: []string{}, TrustedCalls: true, AlwaysLoad: true, LockedArguments: []string{"cwd"}, FullAccess: setting.FullAccessDeny, CheckTime: 10 * time.Minute, MaxResult: 4096}
 				s.Notify, s.HTTP = []string{"x", ""}, config.HTTP{Drain: 3 * time.Second, Gateway: []string{"http.metrics", "http.principals"}}
 				s.Failover.To = []setting.FailoverTo{{Provider: "b", Model: "m"}}
 			}},
 		{"approvals.reviewer = \"person\"", "limits.reconnect=0", func(s *config.Settings) {
 			s.Codex = setting.Codex{Reviewer: setting.ReviewerPerson, Reconnect: -1}
 		}},
+		{"calls.check = \"go test ./...\"", "limits.check=0", func(s *config.Settings) { s.Calls.Check, s.Calls.CheckTime = "go test ./...", -1 }},
 		{"[http]\noauth = {}\nmetrics = \"\"\nprincipals = {}\n", "", func(*config.Settings) {}},
 	} {
 		want := &config.Settings{
-			Calls:      setting.Calls{Tools: config.Choosable, FullAccess: setting.FullAccessAsk, MaxResult: setting.DefaultResult},
+			Calls:      setting.Calls{Tools: config.Choosable, FullAccess: setting.FullAccessAsk, CheckTime: 10 * time.Minute, MaxResult: setting.DefaultResult},
 			Approvals:  config.ApprovalSettings{Asking: setting.Asking{Where: setting.WhereClient}},
 			ModelTools: setting.ToolsAuto,
 			Tasks:      setting.Tasks{Mode: setting.TasksAuto, Resume: new(true), Grace: time.Second, Limit: 64},

@@ -144,7 +144,7 @@ func TestInvalidAnswers(t *testing.T) {
 	c := connect(t, e, servertest.Handshake)
 	for _, want := range []string{"codex-review: the answer is not the JSON object that was asked for", "codex-review: the reviewer did not answer"} {
 		r, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "cwd": s.repo})
-		if !failed || r.Status != "failed" || r.ThreadID == "" || !strings.HasPrefix(r.Content, want) || r.Findings != nil {
+		if !failed || r.Status != "failed" || r.ThreadID == "" || !strings.HasPrefix(r.Content, want) || r.Findings != nil || r.Outcome != protocol.ReviewUnknown || !strings.HasSuffix(want, r.Why) {
 			t.Errorf("%+v, want %q", r, want)
 		}
 		if strings.Contains(want, "not the JSON object") && !strings.Contains(r.Content, "looks good to me") {
@@ -178,7 +178,6 @@ func TestArguments(t *testing.T) {
 		{`{"target":"uncommitted","sandbox":"danger-full-access"}`, "unknown argument /sandbox: the arguments are background, branch"},
 		{`{"target":"uncommitted","cwd":"/no/such/folder"}`, "argument /cwd: "},
 		{fmt.Sprintf(`{"target":"uncommitted","cwd":%q}`, filepath.Dir(s.repo)), "is not in a git repository"},
-		{fmt.Sprintf(`{"target":"uncommitted","cwd":%q}`, clean.repo), "there is nothing to review"},
 		{`{"target":"uncommitted","commit":"HEAD"}`, "argument /commit is for the target commit"},
 		{fmt.Sprintf(`{"target":"uncommitted","threadId":"7","instructions":%q}`, strings.Repeat("x", 100<<10+1)), "argument /instructions: 102401 bytes are more than 102400"},
 		{`{"target":"uncommitted","cwd":"/","threadId":"x"}`, "argument /cwd: the conversation of /threadId"},
@@ -193,6 +192,10 @@ func TestArguments(t *testing.T) {
 		if !failed || !strings.HasPrefix(r.Content, "codex-review: ") || !strings.Contains(r.Content, tt.want) {
 			t.Errorf("%s: %+v", tt.arguments, r)
 		}
+	}
+	r, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "cwd": clean.repo})
+	if failed || r.Status != protocol.StatusCompleted || r.Outcome != protocol.ReviewPass || !strings.HasPrefix(r.Why, "there is nothing to review") || r.Content != r.Why {
+		t.Errorf("a review of nothing: %+v", r)
 	}
 	must.Equal(t, "the requests", 0, len(model.Requests()))
 }

@@ -21,8 +21,8 @@ const (
 	maxDeltaBytes = 1 << 20 // their bytes together
 )
 
-// capture collects a command's output and passes it to onOutput.
-type capture struct {
+// Capture collects a command's output and passes it to a function, see [Starter.Run]. It keeps the head and the tail.
+type Capture struct {
 	mu                   sync.Mutex
 	onOutput             func(protocol.OutputStream, []byte)
 	stdout, stderr, both headTail
@@ -33,18 +33,19 @@ type capture struct {
 	done                 chan struct{} // closed when both streams are at their end
 }
 
-func newCapture(onOutput func(protocol.OutputStream, []byte)) *capture {
-	return &capture{onOutput: onOutput, begun: make(chan struct{}), done: make(chan struct{})}
+// NewCapture returns a capture that passes pieces of output to onOutput, unless that is nil.
+func NewCapture(onOutput func(protocol.OutputStream, []byte)) *Capture {
+	return &Capture{onOutput: onOutput, begun: make(chan struct{}), done: make(chan struct{})}
 }
 
 // stream writes one of the streams to a capture. It is a writer for [exec.Cmd], which calls only ReadFrom.
 type stream struct {
-	*capture
+	*Capture
 	name protocol.OutputStream
 }
 
 func (s stream) Write(b []byte) (int, error) {
-	s.write(s.name, b)
+	s.Add(s.name, b)
 	return len(b), nil
 }
 
@@ -60,8 +61,8 @@ func (s stream) ReadFrom(r io.Reader) (n int64, err error) {
 	return n, err
 }
 
-// write adds a piece of a stream. It does not keep b.
-func (c *capture) write(stream protocol.OutputStream, b []byte) {
+// Add adds a piece of a stream. It does not keep b.
+func (c *Capture) Add(stream protocol.OutputStream, b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -82,7 +83,14 @@ func (c *capture) write(stream protocol.OutputStream, b []byte) {
 	c.onOutput(stream, bytes.Clone(b))
 }
 
-func (c *capture) close() {
+// Output returns a result with the output alone.
+func (c *Capture) Output() Result {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Result{Stdout: c.stdout.String(), Stderr: c.stderr.String(), Aggregated: c.both.String(), Omitted: int64(c.both.dropped())}
+}
+
+func (c *Capture) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true

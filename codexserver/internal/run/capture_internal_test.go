@@ -14,9 +14,9 @@ func TestCaptureReachesItsLimit(t *testing.T) {
 	for size, want := range map[int]int{3000: 1 << 20, 1 << 17: 1 << 20, 1: 10_000, 100: 1_000_000} {
 		var passed int
 		pieces := 0
-		c := newCapture(func(_ protocol.OutputStream, b []byte) { passed, pieces = passed+len(b), pieces+1 })
+		c := NewCapture(func(_ protocol.OutputStream, b []byte) { passed, pieces = passed+len(b), pieces+1 })
 		for range want/size + 2 {
-			c.write(protocol.Stdout, make([]byte, size))
+			c.Add(protocol.Stdout, make([]byte, size))
 		}
 		if passed != want || pieces != (want+size-1)/size {
 			t.Errorf("in pieces of %d: %d bytes were passed on in %d pieces, want %d", size, passed, pieces, want)
@@ -35,16 +35,16 @@ func TestCaptureKeeps(t *testing.T) {
 		{a + b + b + b + "cd", a + "\n[... omitted 1048578 bytes ...]\n" + b[2:] + "cd"},
 	} {
 		for _, size := range []int{8 << 10, 1 << 20} {
-			c := newCapture(nil)
+			c := NewCapture(nil)
 			for rest := tt.text; rest != ""; {
 				n := min(size, len(rest))
-				c.write(protocol.Stderr, []byte(rest[:n]))
+				c.Add(protocol.Stderr, []byte(rest[:n]))
 				rest = rest[n:]
 			}
 			if c.close(); c.stderr.String() != tt.want || c.both.String() != tt.want || c.stdout.String() != "" {
 				t.Errorf("%d bytes in pieces of %d are kept as %d", len(tt.text), size, len(c.stderr.String()))
 			}
-			if c.write(protocol.Stderr, []byte("late")); c.stderr.String() != tt.want {
+			if c.Add(protocol.Stderr, []byte("late")); c.stderr.String() != tt.want {
 				t.Error("late output is kept")
 			}
 		}

@@ -88,7 +88,7 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 	if err != nil {
 		return Result{}, &StartError{Err: err, Program: strings.Join(spec.Argv[:min(1, len(spec.Argv))], "")}
 	}
-	out := newCapture(onOutput)
+	out := NewCapture(onOutput)
 	cmd.Stdout, cmd.Stderr = stream{out, protocol.Stdout}, stream{out, protocol.Stderr}
 	timeout := spec.Timeout
 	if timeout <= 0 {
@@ -120,10 +120,8 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 	}
 	out.close()
 
-	res := Result{
-		Stdout: out.stdout.String(), Stderr: out.stderr.String(), Aggregated: out.both.String(), Omitted: int64(out.both.dropped()),
-		ExitCode: proc.Code(), Duration: time.Since(begin), TimedOut: timedOut,
-	}
+	res := out.Output()
+	res.ExitCode, res.Duration, res.TimedOut = proc.Code(), time.Since(begin), timedOut
 	if err != nil {
 		note := "(" + err.Error() + ")\n"
 		res.Stderr, res.Aggregated = res.Stderr+note, res.Aggregated+note

@@ -92,6 +92,9 @@ var hostileArguments = []HostileCall{
 	{"instructions", `"model":"m2","effort":"high","base-instructions":"x","developer-instructions":"x","compact-prompt":"x","include-plan-tool":true,"budget":{"tokens":1000000,"minutes":5},"output-schema":{"type":"object"}`, "", 0},
 	{"keys of the model", `"config":{"model":"m2","compact_prompt":"x","developer_instructions":"x","hide_agent_reasoning":false,"show_raw_agent_reasoning":true,"model_auto_compact_token_limit":100000,"model_context_window":200000,` +
 		`"model_reasoning_effort":"high","model_reasoning_summary":"auto","model_reasoning_summary_format":"none","model_verbosity":"low"}`, "", 0},
+	{"a check", `"check":"START/evil.sh check"`, "", 0},
+	{"a check without questions", `"approval-policy":"never","check":"START/evil.sh check; for d in HOME HOME/.ssh OTHER; do echo x > $d/check; done"`, "", 0},
+	{"a check in the start folder", `"sandbox":"workspace-write","approval-policy":"on-request","check":"START/evil.sh check; echo x > link/check"`, "", 0},
 	{"an image of the home", `"images":["HOME/.ssh/id"]`, "", 0},
 	{"in the background", `"background":true`, "", 0},
 	{"folders without a mode", `"config":{"sandbox_workspace_write":{"writable_roots":["OTHER"],"network_access":true,"exclude_slash_tmp":false,"exclude_tmpdir_env_var":false}}`, "", 0},

@@ -98,7 +98,7 @@ func (t *Thread) work(ctx context.Context, q *seat, in protocol.TurnInput) (err 
 		return err
 	}
 	defer leave()
-	return t.conversation.Turn(ctx, in)
+	return t.tries(ctx, q, in)
 }
 
 // denyInReview is the reason for the model.
@@ -127,6 +127,12 @@ func (t *Thread) Steer(ctx context.Context, items []protocol.InputItem) error {
 	}
 	t.mu.Lock()
 	now := t.queue.running()
+	if now != nil && now.checks != nil && now.checks.running { // the model gets it with the result of the check
+		defer t.mu.Unlock()
+		now.checks.letters = append(now.checks.letters, items)
+		t.submit()
+		return nil
+	}
 	t.mu.Unlock()
 	if now == nil {
 		return engine.ErrNoTurn

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
@@ -26,7 +27,9 @@ var codexTool = &tool{
 }
 
 // ofReview reports whether a member of a result is that of a review.
-func ofReview(name string) bool { return name == "findings" || name == "verdict" }
+func ofReview(name string) bool {
+	return slices.Contains([]string{"outcome", "why", "findings", "verdict"}, name)
+}
 
 type codexArguments struct {
 	Prompt         string                  `json:"prompt" required:"true" about:"The task, in plain words; Codex sees nothing else."`
@@ -59,7 +62,7 @@ func (a *codexArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRe
 		return nil, err
 	}
 	b, attend := c.newTurn(a.Background)
-	in, err := a.begin(b, a.Prompt, cwd, t.Rules.Bounds)
+	in, err := a.begin(t, b, a.Prompt, cwd)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ var replyTool = &tool{
 	},
 	about: []string{
 		"budget", "Of this turn. It stops there; codex-reply continues.",
-		"output-schema", "As codex's, for this answer.", "images", "",
+		"check", "As codex's, for this turn.", "output-schema", "As codex's, for this answer.", "images", "",
 	},
 }
 
@@ -55,7 +55,7 @@ func (a *replyArguments) check() error {
 		return err
 	}
 	if a.WhileRunning == "steer" {
-		for name, given := range map[string]bool{"effort": a.Effort != "", "output-schema": a.OutputSchema != nil} {
+		for name, given := range map[string]bool{"effort": a.Effort != "", "check": a.Check != "", "output-schema": a.OutputSchema != nil} {
 			if given {
 				return fmt.Errorf("argument /%s: a running turn keeps its own; leave it out, or do not steer", name)
 			}
@@ -87,7 +87,7 @@ func (a *replyArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallTool
 		return nil, err
 	}
 	c.named, b.Order.Thread = th.ID(), th.ID()
-	in, err := a.begin(b, a.Prompt, th.Info().Cwd, c.table.Rules.Bounds)
+	in, err := a.begin(c.table, b, a.Prompt, th.Info().Cwd)
 	if err != nil {
 		return nil, err
 	}

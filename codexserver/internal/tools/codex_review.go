@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -68,6 +69,13 @@ func (a *reviewArguments) check() error {
 	return nil
 }
 
+// nothingError means that there is nothing to review in a repository, which is a pass.
+type nothingError struct{ root string }
+
+func (e *nothingError) Error() string {
+	return "there is nothing to review in " + e.root + ": no file differs"
+}
+
 // take reads the changes to review.
 func (a *reviewArguments) take(ctx context.Context) error {
 	argument, revision := "target", ""
@@ -96,7 +104,7 @@ func (a *reviewArguments) take(ctx context.Context) error {
 	}
 	a.revision, a.task = revision, &review.Task{Root: c.Root, About: about, Instructions: a.Instructions, Files: review.ParseDiff(c.Diff), Cut: c.Cut}
 	if len(a.task.Files) == 0 {
-		return fmt.Errorf("there is nothing to review in %s: no file differs", c.Root)
+		return &nothingError{c.Root}
 	}
 	return nil
 }
@@ -124,13 +132,25 @@ func (a *reviewArguments) begin(ctx context.Context) (protocol.TurnInput, error)
 // maxAnswer is how many bytes are shown of an answer that cannot be read.
 const maxAnswer = 10_000
 
-// end adds the reviewer's answer to the result, and returns it as a text for people.
-func (a *reviewArguments) end(answer string, did *protocol.TurnResult) (string, error) {
+// end adds the reviewer's answer to the result, and returns it as a text for people. Failed is why there is none.
+func (a *reviewArguments) end(answer string, did *protocol.TurnResult, failed error) (string, error) {
+	if nothing, is := errors.AsType[*nothingError](failed); is {
+		did.Status, did.Outcome, did.Why = protocol.StatusCompleted, protocol.ReviewPass, nothing.Error()
+		return nothing.Error(), nil
+	}
+	if failed != nil {
+		did.Outcome, did.Why = protocol.ReviewUnknown, show.Text(failed.Error(), show.MaxWords)
+		return answer, failed
+	}
 	words, err := a.task.Read(answer, did)
-	if answer = text.Brief(answer, maxAnswer); err != nil && answer != "" {
+	if err == nil {
+		return words, nil
+	}
+	if answer = text.Brief(answer, maxAnswer); answer != "" {
 		err = fmt.Errorf("%w\n\n%s", err, answer)
 	}
-	return words, err
+	did.Status = protocol.StatusFailed
+	return "codex-review: " + err.Error(), err
 }
 
 func (a *reviewArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallToolResult, err error) {
@@ -141,6 +161,11 @@ func (a *reviewArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallToo
 	}
 	b.Order.Read, a.scratch, a.log = a.end, c.table.options.Report.Scratch, b.Turn
 	th, err := a.thread(ctx, c, attend)
+	if nothing, is := errors.AsType[*nothingError](err); is {
+		did := &protocol.TurnResult{Content: nothing.Error(), Changes: []protocol.Change{}, Commands: []protocol.Command{}, Refused: []protocol.Refusal{}}
+		_, err = a.end("", did, err)
+		return structured(did, did.Content), err
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 // newTurn returns a turn of the call, which has no thread yet, and who attends it.
 func (c *Call) newTurn(background bool) (*begun, thread.Attend) {
 	b := &begun{Turn: turn.New(c.table.options.Report), owner: c.Turns, polled: c.Survival.Durable, background: background}
-	b.Order.Most, b.Order.Shows = c.maxResult(), c.table.Has(showTool.name)
+	b.Order.Most, b.Order.Shows, b.Order.CheckTime = c.maxResult(), c.table.Has(showTool.name), c.table.options.CheckTime
 	a := c.Awaited
 	if background {
 		a = c.Background
@@ -46,6 +46,9 @@ func (c *Call) revive(ctx context.Context, id string, cfg protocol.Config, a thr
 func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.Attend, in protocol.TurnInput) *mcptypes.CallToolResult {
 	b.thread, b.Order.Thread = th, th.ID()
 	background := b.background
+	if len(b.Order.Checks) > 0 && !th.Checks() {
+		return failure(th.ID(), "this engine runs no checks: leave out the argument check, and the key calls.check")
+	}
 	if !c.Turns.add(b) {
 		return failure(th.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,6 +17,7 @@ import (
 type turnArguments struct {
 	Budget       *turn.Budget       `json:"budget" about:"Of this turn. It stops there with what it has; codex-reply continues."`
 	OutputSchema stdjson.RawMessage `json:"output-schema" about:"JSON schema of the answer, which the result then has as output."`
+	Check        string             `json:"check" about:"Command that shows that the task is done, such as go test ./...; while it fails, Codex goes on, three tries in all."`
 	Images       []string           `json:"images" about:"Shown to the model: paths or data URLs of PNG, JPEG, GIF or WebP."`
 }
 
@@ -39,6 +40,9 @@ func (a *turnArguments) check() (err error) {
 			return fmt.Errorf("argument /output-schema: %w", err)
 		}
 	}
+	if err = setting.ValidateCheck(a.Check); err != nil {
+		return fmt.Errorf("argument /check: %w", err)
+	}
 	switch b := a.Budget; {
 	case b == nil:
 	case b.Tokens == nil && b.Minutes == nil:
@@ -51,14 +55,19 @@ func (a *turnArguments) check() (err error) {
 	return nil
 }
 
-// begin gives the turn its budget and the schema of its answer, and returns its input. Paths of images are relative to
-// cwd, and must lie in the bounds.
-func (a *turnArguments) begin(b *begun, prompt, cwd string, within admit.Bounds) (protocol.TurnInput, error) {
+// begin gives the turn its budget, its checks and the schema of its answer, and returns its input. Paths of images are
+// relative to cwd, and must lie in the bounds.
+func (a *turnArguments) begin(t *Table, b *begun, prompt, cwd string) (protocol.TurnInput, error) {
 	b.Order.Budget, b.Order.Schema = a.Budget, jsontext.Value(a.OutputSchema)
+	for _, line := range []string{t.options.Check, a.Check} { // a call does not replace what the person wants
+		if line != "" {
+			b.Order.Checks = append(b.Order.Checks, line)
+		}
+	}
 	in := protocol.TurnInput{Items: protocol.TextInput(prompt), OutputSchema: a.OutputSchema, MaxTokens: maxTokens(a.Budget)}
 	left := int64(maxImageBytes)
 	for i, image := range a.Images {
-		url, n, err := imageURL(cwd, image, left, within)
+		url, n, err := imageURL(cwd, image, left, t.Rules.Bounds)
 		if err != nil {
 			return in, fmt.Errorf("argument /images/%d: %w", i, err)
 		}

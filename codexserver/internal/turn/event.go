@@ -138,6 +138,9 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 	case protocol.ExecCommandBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		s.Event, s.Doing = m, "running "+elicit.ShowCommand(show.Begins(decide.Written(m.Command)))
+		if t.check.running {
+			s.Doing = "checking: " + t.check.last.Command
+		}
 		t.now.change()
 		t.acts(m)
 		s.Line = t.begins(m.CallID, record.Subject{Kind: record.KindCommand, Command: m.Command, Cwd: m.Cwd})

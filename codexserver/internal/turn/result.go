@@ -69,16 +69,23 @@ func (t *Turn) conclude(err error) *Result {
 	}
 	answer, hidden := "", ""
 	did.Status, answer, hidden = t.told(said, err, spent)
+	t.mu.Lock()
+	checked, words := t.checked()
+	t.mu.Unlock()
+	if did.Check = checked; checked != nil {
+		t.Remark(words)
+		if did.Status == protocol.StatusCompleted && (checked.Passed == nil || !*checked.Passed) {
+			did.Status = protocol.StatusIncomplete
+		}
+	}
 	if words := t.Found().Untold; words != "" {
 		t.Remark(words)
 	}
 	if spent != nil {
 		did.Stopped = show.Text(spent.Error(), show.MaxWords)
 	}
-	if t.Order.Read != nil && err == nil {
-		if answer, err = t.Order.Read(answer, &did); err != nil {
-			did.Status, answer = protocol.StatusFailed, "codex-review: "+err.Error()
-		}
+	if t.Order.Read != nil {
+		answer, err = t.Order.Read(answer, &did, err)
 	}
 	texts := append([]string{t.Cut(answer, t.Order.Most)}, t.Remarks()...)
 	did.ThreadID, did.Worktree = show.Text(t.ThreadID(), show.MaxName), t.Order.Worktree

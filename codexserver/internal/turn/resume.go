@@ -17,8 +17,11 @@ type Order struct {
 	Most int
 	// Shows is true if codex-show has what a result leaves out.
 	Shows bool
-	// Read takes the answer of a review into the result and returns it as a text for people. It is nil for other turns.
-	Read func(answer string, did *protocol.TurnResult) (string, error)
+	// CheckTime is how long a check may take. 0 is the default, and a negative value no limit.
+	CheckTime time.Duration
+	// Read takes the answer of a review, or why the turn failed or was aborted, into the result, and returns what is shown in
+	// place of the answer, and an error unless the review has ended well. It is nil for other turns.
+	Read func(answer string, did *protocol.TurnResult, failed error) (string, error)
 }
 
 // Resume is what continues a turn, in the process that began it and in another one: a turn of a task or in the
@@ -31,6 +34,10 @@ type Resume struct {
 	Used  *protocol.TokenUsage `json:"used,omitzero"`
 	// Budget bounds the turn. Nil does not.
 	Budget *Budget `json:",embed"`
+	// Checks are the lines that say, in this order, whether the turn is done, and Tries how often the model has worked at
+	// it and been checked.
+	Checks []string `json:"checks,omitzero"`
+	Tries  int      `json:"tries,omitzero"`
 	// Schema is that of the answer, nil for none.
 	Schema jsontext.Value `json:"schema,omitzero"`
 	// Worktree is the one that the call made for the thread.
@@ -45,6 +52,7 @@ func (t *Turn) Resume() jsontext.Value {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.Order.Resume
+	r.Tries = max(r.Tries, t.check.tries)
 	if r.Began, r.Used = t.time.first, t.tokens.given; r.Key == "" || t.answer.stopped {
 		return nil
 	}

@@ -58,6 +58,7 @@ type Turn struct {
 	tokens   tokens
 	remarks  []string // for the caller
 	folder   folder
+	check    check
 }
 
 // span is when the turn ran.
@@ -169,6 +170,7 @@ func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used
 	t.mu.Lock()
 	t.time.began, t.status = time.Now(), protocol.StatusRunning
 	passed := time.Duration(0)
+	t.check.tries = t.Order.Tries
 	if t.folder.continued {
 		used, passed = t.tokens.given, time.Since(t.time.first)
 	} else {
@@ -465,6 +467,7 @@ func (t *Turn) runs(m protocol.ExecCommandBegin, number int) {
 	one := c.open[m.CallID]
 	one.command = &protocol.Command{
 		ID: c.last, Command: show.Command(m.Command), Cwd: t.cwd(m.Cwd), ApprovedBy: show.Text(string(one.by), show.MaxName),
+		Check: t.check.running,
 	}
 	c.list = keep(append(c.list, one.command), &t.dropped.Commands)
 }

@@ -1,0 +1,63 @@
+package native_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
+)
+
+// TestChecks plays the table of checks with the native engine.
+func TestChecks(t *testing.T) {
+	e := servertest.CheckEngine{Model: hostileModel, Open: func(t *testing.T, home, folder string, calls setting.Calls) servertest.Server {
+		e := open(t, native.Options{CodexHome: home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir()}})
+		return codexserver.New(e, &codexserver.Options{Home: home, Folder: folder, Calls: calls})
+	}}
+	e.TestChecks(t, func(n int) bool { return servertest.Plays(n, *whole) })
+}
+
+// TestCheckedAnswers says what a check does to an answer: a failed one drops no output, and a model without a word is not
+// done because its check passes.
+func TestCheckedAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name, check, schema, want string
+		says                      []string // by the model
+	}{
+		{"a failed check keeps the output", "exit 1", `{"type":"object"}`, `incomplete false {"n":3}`, []string{`{"n":1}`, `{"n":2}`, `{"n":3}`}},
+		{"the last answer counts", "[ -e made ] || { echo >made; exit 1; }", `{"type":"object"}`, `completed true {"n":2}`, []string{`{"n":1}`, `{"n":2}`}},
+		{"no word, and the check passes", "true", "", "incomplete true ", []string{"", ""}},
+		{"no word, and the check fails", "exit 1", "", "incomplete false ", []string{"", "", "", "", "", ""}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			boxtest.Need(t)
+			var turns []providertest.Turn
+			for _, text := range tt.says {
+				turns = append(turns, providertest.Say(text))
+			}
+			model := providertest.New(turns...)
+			t.Cleanup(model.Close)
+			home := servertest.CodexHome(t, model.BaseURL(), "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"\n")
+			cwd := t.TempDir()
+			c := servertest.Connect(t, codexserver.New(open(t, native.Options{CodexHome: home}), &codexserver.Options{Home: home, Folder: cwd}), nil)
+			members := ""
+			if tt.schema != "" {
+				members = `,"output-schema":` + tt.schema
+			}
+			var r struct{ StructuredContent protocol.TurnResult }
+			parse(t, []byte(c.CallTool(t, "codex", fmt.Sprintf(`{"prompt":"p","cwd":%q,"check":%q%s}`, cwd, tt.check, members))), &r)
+			did := &r.StructuredContent
+			if did.Check == nil || did.Check.Passed == nil {
+				t.Fatalf("%+v", did)
+			}
+			must.Equal(t, "the result", tt.want, fmt.Sprint(did.Status, " ", *did.Check.Passed, " ", string(did.Output)))
+		})
+	}
+}
