@@ -71,7 +71,7 @@ func pathsIn(line, cwd string) (all []string) {
 // DenialWords says of a line of [Denial] what would let the command do it: the network, or a writable folder. Who shows
 // the words makes the line, which is a stranger's, safe.
 func DenialWords(line, cwd string) string {
-	words := "the sandbox stopped it: " + text.Brief(line, 200)
+	words := "the sandbox stopped it: " + text.Brief(line, 400)
 	if netDenied.Get().MatchString(line) {
 		return words + "; network_access of [sandbox_workspace_write] gives commands the network"
 	}
