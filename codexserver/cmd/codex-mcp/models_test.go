@@ -6,12 +6,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 const (
@@ -72,6 +74,7 @@ func TestModels(t *testing.T) {
 			t.Run("an accepted command", func(t *testing.T) { r.command(t, server, "accept") })
 			t.Run("a declined command", func(t *testing.T) { r.command(t, server, "decline") })
 			t.Run("instructions", func(t *testing.T) { r.instructed(t, server) })
+			t.Run("a check", func(t *testing.T) { r.checked(t, server) })
 			if r.gateway == nil {
 				// The gateway reads on when its client has gone.
 				t.Run("a cancelled call", func(t *testing.T) { r.cancelled(t, server) })
@@ -106,6 +109,7 @@ type outcome struct {
 	Values  struct {
 		ThreadID, Status, Content string
 		Refused                   []any
+		Check                     *protocol.Check
 		Usage                     struct{ Turn, Thread struct{ Input, Output int } }
 	} `json:"structuredContent"`
 }
@@ -294,6 +298,20 @@ func (r route) missing(t *testing.T, models string) {
 }
 
 // instructed has instructions of a file, of the call and of its developer, goes on after a command, and counts its tokens.
+// checked has a model that says that all is done, and does nothing, or does it.
+func (r route) checked(t *testing.T, server *child) {
+	c := begin(t, r.config(server, "approval_policy = \"never\"", ""))
+	for prompt, want := range map[string]string{"make the file": "incomplete false 3", wordRun: "completed true 1"} {
+		must.OK(t, os.RemoveAll(filepath.Join(c.cmd.Dir, "made.txt")))
+		c.call("codex", map[string]any{"prompt": prompt, "check": "cat made.txt"})
+		o := c.outcome()
+		if o.Values.Check == nil || o.Values.Check.Passed == nil {
+			t.Fatalf("%s: %+v", prompt, o)
+		}
+		must.Equal(t, prompt, want, fmt.Sprint(o.Values.Status, " ", *o.Values.Check.Passed, " ", o.Values.Check.Tries))
+	}
+}
+
 func (r route) instructed(t *testing.T, server *child) {
 	c := begin(t, r.config(server, "approval_policy = \"never\"", ""))
 	write(t, filepath.Join(c.cmd.Dir, "AGENTS.md"), "Write plainly.")
