@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sync"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
@@ -37,8 +37,10 @@ type Report struct {
 	// Reach says why no turn can run, and what to do about it: the provider does not answer, refuses the
 	// key, or does not list the model. It is "" if nothing is known against it.
 	Reach string `json:"reach,omitempty"`
-	// Broken are keys whose promise does not hold although turns run, with why and what helps.
-	Broken map[string]string `json:"broken,omitempty"`
+	// Unconfined says why no sandbox confines a command, "" if one does.
+	Unconfined string `json:"unconfined,omitempty"`
+	// Broken are keys whose promise does not hold although turns run, each with why and what helps.
+	Broken []string `json:"broken,omitempty"`
 }
 
 // Check reads the configuration as an engine with these options does, looks for the files and programs that it names,
@@ -62,45 +64,58 @@ func Check(ctx context.Context, o *Options, start bool) (*Report, error) {
 	}
 	p := cfg.Provider()
 	r := &Report{
-		Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: model.ShowURL(p.BaseURL), Key: "none needed", Broken: map[string]string{},
+		Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: model.ShowURL(p.BaseURL), Key: "none needed",
 		Policy: cfg.ApprovalPolicy, Sandbox: cfg.SandboxMode, Network: cfg.SandboxWorkspaceWrite.NetworkAccess,
 	}
-	policy := cfg.Sandbox()
+	sandbox, policy := e.newSandbox(cfg), cfg.Sandbox()
 	policy.WritableRoots = nil
-	if roots, err := e.newSandbox(cfg).Roots(policy, "", environ(cfg)); err == nil {
+	if roots, err := sandbox.Roots(policy, "", environ(cfg)); err == nil {
 		r.Temporary = roots.Paths
+	}
+	if _, err := sandbox.Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, cfg.Cwd, environ(cfg)); err != nil {
+		if r.Unconfined = err.Error(); len(e.options.Sandbox.Helper) > 0 {
+			r.Broken = append(r.Broken, "sandbox.helper: "+r.Unconfined+"; install it or correct the key, or you are asked about every command")
+		}
 	}
 	for i, to := range e.options.Failover.To {
 		line := fmt.Sprintf("model %q of provider %q", to.Model, to.Provider)
 		if _, err := e.next(cfg, to); err != nil {
 			line += ": " + err.Error()
-			r.Broken[fmt.Sprintf("failover.to.%d", i)] = line + "; correct that, or no turn goes on there"
+			r.Broken = append(r.Broken, fmt.Sprintf("failover.to.%d: %s; correct that, or no turn goes on there", i, line))
 		}
 		r.Failover = append(r.Failover, line)
 	}
-	if helper := e.options.Sandbox.Helper; len(helper) > 0 {
-		if _, err := e.newSandbox(cfg).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, cfg.Cwd, environ(cfg)); err != nil {
-			r.Broken["sandbox.helper"] = err.Error() + "; install it or correct the key, or you are asked about every command"
-		}
-	}
 	cfg.DeclineElicitations = true
 	c := &conversation{engine: e, cfg: cfg}
-	c.work.life = ctx
-	var mu sync.Mutex // for r.Broken
-	var all sync.WaitGroup
-	defer all.Wait()
+	c.work.life, c.work.end = context.WithCancel(ctx)
+	defer c.work.stop(e.options.Logger)
+	if start {
+		c.startServers()
+	}
+	r.reach(ctx, e, cfg)
+	if start {
+		<-c.work.servers.ready
+		for _, failed := range c.work.servers.warnings {
+			r.Broken = append(r.Broken, failed+"; correct that in mcp_servers, or remove it")
+		}
+		return r, nil
+	}
 	for name, server := range cfg.MCPServers {
-		if server.Enabled != nil && !*server.Enabled || e.startsSelf(server, cfg.Cwd) {
+		if server.Command == "" || server.Enabled != nil && !*server.Enabled {
 			continue
 		}
-		all.Go(func() {
-			if err := c.checkServer(name, server, start); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				r.Broken["mcp_servers."+config.JoinKey(name)] = cutOutput(err.Error()) + "; correct that, or its tools are missing"
-			}
-		})
+		_, _, err := mcpclient.Find(&mcpclient.Options{Server: server, Environ: cfg.Environ, Dir: e.folderOf(server, cfg.Cwd), Programs: e.programs})
+		if err != nil {
+			r.Broken = append(r.Broken, fmt.Sprintf("mcp_servers.%s: %v; correct that, or its tools are missing", config.JoinKey(name), err))
+		}
 	}
+	slices.Sort(r.Broken)
+	return r, nil
+}
+
+// reach looks for the key and the instructions, and asks the provider.
+func (r *Report) reach(ctx context.Context, e *Engine, cfg *config.Config) {
+	p := cfg.Provider()
 	name := p.EnvKey
 	if name == "" && p.RequiresOpenAIAuth {
 		name = "OPENAI_API_KEY"
@@ -118,43 +133,24 @@ func Check(ctx context.Context, o *Options, start bool) (*Report, error) {
 		r.Key = "from auth.json"
 	default:
 		r.Key, r.Reach = "missing: set "+name, "not tried without the key"
-		return r, nil
+		return
 	}
 	client := e.client(p)
 	_, unread := instructions(cfg, false, []string{"sh"}) // without these files no conversation begins
 	_, _, unreadable := userInstructions(cfg)
 	if err := cmp.Or(unread, unreadable, client.Check(ctx, cfg.Model)); err != nil {
 		r.Reach = err.Error()
-		return r, nil
+	} else if said := client.Window(ctx, cfg.Model); said > 0 && cfg.ContextWindow > said {
+		r.Broken = append(r.Broken, fmt.Sprintf("model_context_window: %d, and the server takes %d tokens: remove the key, or start the server with more", cfg.ContextWindow, said))
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	if said := client.Window(ctx, cfg.Model); said > 0 && cfg.ContextWindow > said {
-		r.Broken["model_context_window"] = fmt.Sprintf("%d, and the server takes %d tokens: remove the key, or start the server with more", cfg.ContextWindow, said)
-	}
-	return r, nil
 }
 
-// checkServer returns what is wrong with an MCP server. It looks for its program; with start it starts the server, connects
-// to it, and ends it.
-func (c *conversation) checkServer(name string, server config.MCPServer, start bool) error {
-	switch {
-	case start:
-		client, err := c.startServer(name, server)
-		if err == nil {
-			_ = client.Close() // it did start
-		}
-		return err
-	case server.Command != "":
-		_, _, err := mcpclient.Find(&mcpclient.Options{Server: server, Environ: c.cfg.Environ, Dir: c.engine.folderOf(server, c.cfg.Cwd), Programs: c.engine.programs})
-		return err
-	}
-	return nil
-}
-
-// Reach connects to an address through its proxy, with a TLS handshake if it is https, and sends no key. The
-// error says what to do about it.
+// Reach connects to an address, unless it is "", through its proxy, with a TLS handshake if it is https, and sends no key.
+// The error says what to do about it.
 func Reach(ctx context.Context, address string, getenv func(string) string) error {
+	if address == "" {
+		return nil
+	}
 	web, err := model.HTTPClient(getenv)
 	if err != nil {
 		return err

@@ -57,8 +57,6 @@ type conversation struct {
 	Now string `json:"now,omitzero"`
 
 	thread   approval.Thread // as it was named last
-	printed  bool            // a command has printed since drawn
-	drawn    time.Time
 	revision uint64
 }
 
@@ -127,14 +125,14 @@ type asked struct {
 	Question *questionView `json:"question"`
 }
 
-// since returns what is newer than a revision, the current revision, and a channel that
-// is closed at the next change.
-func (b *board) since(seen uint64) (update, uint64, <-chan struct{}) {
+// since returns what is newer than a revision, and with running the conversations whose turns run, the current
+// revision, and a channel that is closed at the next change.
+func (b *board) since(seen uint64, running bool) (update, uint64, <-chan struct{}) {
 	b.mu.Lock()
 	u := update{Order: []int{}, Conversations: []conversation{}, Questions: []asked{}}
 	for _, c := range slices.Backward(b.conversations) {
 		u.Order = append(u.Order, c.ID)
-		if c.revision > seen {
+		if c.revision > seen || running && c.State == stateRunning {
 			u.Conversations = append(u.Conversations, *c)
 		}
 	}
@@ -151,39 +149,11 @@ func (b *board) since(seen uint64) (update, uint64, <-chan struct{}) {
 		if c.thread.Log != nil {
 			c.Log = elicit.ShowText(c.thread.Log())
 		}
-		c.Now = c.doing()
+		if c.State == stateRunning && c.thread.Now != nil {
+			c.Now = elicit.OneLine(c.thread.Now(), 0)
+		}
 	}
 	return u, now, changed
-}
-
-// doing returns what a running turn does now. It is not called under the lock.
-func (c *conversation) doing() string {
-	if c.State != stateRunning || c.thread.Now == nil {
-		return ""
-	}
-	return elicit.OneLine(c.thread.Now(), 0)
-}
-
-// now returns what the running turns do now. Of those whose commands have printed, it gives the log to the readers, which they
-// get at most that often.
-func (b *board) now() map[int]string {
-	b.mu.Lock()
-	var running []conversation
-	for _, c := range b.conversations {
-		if c.printed && time.Since(c.drawn) >= pulse*9/10 {
-			c.printed, c.drawn = false, time.Now()
-			b.touch(&c.revision)
-		}
-		running = append(running, *c)
-	}
-	b.mu.Unlock()
-	now := map[int]string{}
-	for _, c := range running {
-		if words := c.doing(); words != "" {
-			now[c.ID] = words
-		}
-	}
-	return now
 }
 
 // touch gives a new revision to what has changed, and notifies the readers.
@@ -261,11 +231,8 @@ func (b *board) event(t approval.Thread, m protocol.EventMsg) {
 	defer b.mu.Unlock()
 	c := b.conversation(t)
 	switch m := m.(type) {
-	case protocol.AgentMessageDelta, protocol.AgentReasoningDelta, protocol.TokenCount:
-		return // the log does not have them
-	case protocol.ExecCommandOutputDelta:
-		c.printed = true // see now
-		return
+	case protocol.AgentMessageDelta, protocol.AgentReasoningDelta, protocol.ExecCommandOutputDelta, protocol.TokenCount:
+		return // the log does not have them, or they can wait for the next pulse
 	case protocol.UserMessage:
 		if m.Kind == "" || m.Kind == protocol.UserPlain {
 			c.Note = ""

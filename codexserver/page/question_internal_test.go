@@ -70,7 +70,7 @@ func TestQuestions(t *testing.T) {
 		must.Get(p.board.ask(ctx, r))(t)
 	}
 	p.Decided(requests[0], approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedAlways, Feedback: "a\u202eb"}, By: approval.ByPage, RuleWords: "x\u202e"})
-	u, _, _ := p.board.since(0)
+	u, _, _ := p.board.since(0, false)
 	for i := range u.Questions {
 		u.Questions[i].At = 0
 	}

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -13,7 +12,7 @@ import (
 const (
 	// heartbeat is how often a silent stream sends an empty line.
 	heartbeat = 15 * time.Second
-	// pulse is how often a stream tells what running turns do, and what their commands print.
+	// pulse is how often a stream sends the conversations whose turns run: what they do, and what their commands print.
 	pulse = time.Second
 	// pace is the least time between two lines.
 	pace = 100 * time.Millisecond
@@ -84,8 +83,8 @@ func (w *work) remove(me *stream) {
 }
 
 // stream writes what the board shows, one JSON object a line: first everything, then the
-// changes; {"now":…} has what the running turns do now. An empty line is a heartbeat. The last line
-// is {"end":…} if the server ends the stream.
+// changes. An empty line is a heartbeat. The last line is {"end":…} if the server ends
+// the stream.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 	me := p.work.add()
 	defer p.work.remove(me)
@@ -114,14 +113,15 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 	tick := time.NewTicker(pulse)
 	defer tick.Stop()
 	var seen uint64
-	var told map[int]string // what turns do
+	pulsed := false
 	for {
-		news, next, changed := p.board.since(seen)
-		if next > seen || seen == 0 {
+		news, next, changed := p.board.since(seen, pulsed)
+		pulsed = false
+		if next > seen || len(news.Conversations) > 0 {
 			if !send(news) {
 				return
 			}
-			seen = max(next, 1)
+			seen = next
 			select {
 			case <-time.After(pace):
 			case <-p.done:
@@ -130,11 +130,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 		select {
 		case <-changed:
 		case <-tick.C:
-			if now := p.board.now(); !maps.Equal(now, told) {
-				if told = now; !send(map[string]map[int]string{"now": now}) {
-					return
-				}
-			}
+			pulsed = true
 		case <-beat.C:
 			if p.door.session(who.token) == nil || !send(nil) {
 				return

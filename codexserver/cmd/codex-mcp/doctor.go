@@ -2,13 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"net/url"
 	"os"
 	"os/signal"
@@ -24,10 +24,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/native"
-	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -78,78 +76,56 @@ const (
 // exam is what a check looks at, and what it finds.
 type exam struct {
 	context.Context
-	o *doctorOptions
-	c *configuration
-	d *diagnosis
+	o   *doctorOptions
+	c   *configuration
+	cfg *config.Config // empty if it cannot be read, which the check native says
+	d   *diagnosis
 }
 
 // check is one of the things that doctor looks at.
 type check struct {
-	name   string
+	name   string // that of an engine counts for that engine
 	effect effect
-	engine string                    // of which the effect is, "" for both
-	look   func(*exam) error         // fills in its part of the diagnosis, and says what is wrong; all look at the same time
-	help   string                    // what follows from it and what helps, "" if the error says it
-	more   func(*diagnosis) []string // what helps when no turn can run; each of them is enough
+	look   func(*exam) error // fills in its part of the diagnosis, and says what is wrong; all look at the same time
+	help   string            // what follows from it and what helps, "" if the error says it
 }
 
-// checks are all but the choice of the engine. The remedies and the warnings have their order.
+// checks are all but the choice of the engine, in the order in which they are said.
 var checks = []check{
-	{"native", stops, "native", checkNative, "", (*diagnosis).helpNative},
-	{"codex", stops, "codex", checkCodex, "", (*diagnosis).helpCodex},
-	{"keys", warns, "", func(x *exam) (err error) {
+	{"native", stops, checkNative, ""},
+	{"codex", stops, checkCodex, ""},
+	{"keys", warns, func(x *exam) (err error) {
 		for _, key := range config.Unknown(x.c.home, x.c.overrides, true) {
 			err = errors.Join(err, errors.New("unknown key: "+key))
 		}
 		return err
-	}, "", nil},
-	{"rules", breaks, "", func(x *exam) error {
+	}, ""},
+	{"rules", breaks, func(x *exam) error {
 		_, err := rulefile.New(x.c.home, nil).List()
 		return err
-	}, "none of these rules counts; correct the file, or remove it and accept them again", nil},
-	{"folder", warns, "", func(x *exam) error { return safefile.Exposed(runtime.GOOS, x.c.home) }, "", nil},
-	{"sandbox", warns, "", func(x *exam) error {
-		if len(x.c.settings.Sandbox.Helper) > 0 {
-			return nil // the check native tries it
-		}
-		_, err := box.New(box.Options{}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, os.TempDir(), os.Environ())
-		if err != nil {
-			x.d.Sandbox, err = err.Error(), fmt.Errorf("the sandbox does not work: %w", err)
-		}
-		return err
-	}, "", nil},
-	{"calls", warns, "", func(x *exam) error {
+	}, "none of these rules counts; correct the file, or remove it and accept them again"},
+	{"folder", warns, func(x *exam) error { return safefile.Exposed(runtime.GOOS, x.c.home) }, ""},
+	{"calls", warns, func(x *exam) error {
 		if !x.c.settings.TrustedCalls {
 			return nil
 		}
 		return errors.New("calls.trusted: the argument config of a call may set every key, and so start any program")
-	}, "", nil},
-	{"cd", stops, "", func(x *exam) error {
+	}, ""},
+	{"cd", stops, func(x *exam) error {
 		_, err := existingFolder(x.o.folder)
 		return err
-	}, "", nil},
-	{"conversations", stops, "", func(x *exam) error { return writable(filepath.Join(x.c.home, "sessions")) },
-		"no conversation can be kept there; correct CODEX_HOME or the rights of that folder", nil},
-	{"approvals", breaks, "", func(x *exam) error {
+	}, ""},
+	{"conversations", stops, func(x *exam) error { return writable(filepath.Join(x.c.home, "sessions")) },
+		"no conversation can be kept there; correct CODEX_HOME or the rights of that folder"},
+	{"approvals", breaks, func(x *exam) error {
 		if x.c.settings.Approvals.Log != nil {
 			return nil // diagnose opens it
 		}
 		return writable(filepath.Dir(x.c.logFile()))
-	}, "no approval counts, because none can be recorded; correct the rights of that folder", nil},
-	{"worktrees", breaks, "", func(x *exam) error { return writable(git.Worktrees(x.c.home)) },
-		"no call can get a worktree; correct the rights of that folder", nil},
-	{"page", stops, "", func(x *exam) error {
-		a := &x.c.settings.Approvals
-		if !a.Pages() {
-			return nil
-		}
-		p, err := page.Listen(&page.Options{Port: a.PagePort, Origin: a.PageOrigin})
-		if err == nil {
-			err = p.Close()
-		}
-		return err
-	}, "end what has the port, or correct approvals.page_port", nil},
-	{"notify", breaks, "", checkNotify, "", nil},
+	}, "no approval counts, because none can be recorded; correct the rights of that folder"},
+	{"notify", breaks, func(x *exam) error {
+		return errors.Join(notifies("notify.command", x.c.settings.Notify), notifies("notify", x.cfg.Notify))
+	}, ""},
 }
 
 // writable returns why no file can be made in a folder, or in the one above it where it will be made.
@@ -164,19 +140,13 @@ func writable(dir string) error {
 	return fmt.Errorf("%s: %w", dir, errors.Unwrap(err))
 }
 
-// checkNotify looks for the programs of notify, ours and Codex's.
-func checkNotify(x *exam) (err error) {
-	programs := [][]string{{"notify.command"}, {"notify"}}
-	programs[0] = append(programs[0], x.c.settings.Notify...)
-	if cfg, err := config.Load(config.Layers{Home: x.c.home, Overrides: x.c.overrides}); err == nil { // else another check says it
-		programs[1] = append(programs[1], cfg.Notify...)
+// notifies looks for the program of a key.
+func notifies(key string, argv []string) (err error) {
+	if len(argv) > 0 {
+		_, _, _, err = notifyProgram(&box.Programs{}, argv[0])
 	}
-	for _, p := range programs {
-		if len(p) > 1 {
-			if _, _, _, missing := notifyProgram(&box.Programs{}, p[1]); missing != nil {
-				err = errors.Join(err, fmt.Errorf("%s: %w; install it or correct the key", p[0], missing))
-			}
-		}
+	if err != nil {
+		err = fmt.Errorf("%s: %w; install it or correct the key", key, err)
 	}
 	return err
 }
@@ -229,19 +199,22 @@ func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error
 	defer stop()
 	d.read, d.Log = true, c.logFile()
 	d.Automatic = automatic(d.Log)
+	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
+	if err != nil {
+		cfg = &config.Config{}
+	}
 	found := make([]error, len(checks))
 	var all sync.WaitGroup
 	for i, check := range checks {
-		all.Go(func() { found[i] = check.look(&exam{ctx, o, c, d}) })
+		all.Go(func() { found[i] = check.look(&exam{ctx, o, c, cfg, d}) })
 	}
 	e, err := choose(ctx, o.options, c)
 	all.Wait()
-	for i, err := range found {
-		if help := checks[i].help; err != nil && help != "" {
-			err = fmt.Errorf("%w: %s", err, help)
-		}
-		if err != nil {
-			d.Checks[checks[i].name] = err.Error()
+	for i, one := range checks {
+		if err := found[i]; err != nil && one.help != "" {
+			d.Checks[one.name] = fmt.Sprintf("%v: %s", err, one.help)
+		} else if err != nil {
+			d.Checks[one.name] = err.Error()
 		}
 	}
 	if err != nil {
@@ -253,33 +226,25 @@ func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error
 	end, err := c.openLogs(o.options, e.name)
 	end()
 	if err != nil {
-		d.Checks["log"] = err.Error()
+		d.Checks["log"], d.Problem = err.Error(), err.Error()
 	}
-	d.judge()
+	for _, one := range checks {
+		said := d.Checks[one.name]
+		switch {
+		case said == "" || slices.Contains(engines, one.name) && one.name != e.name:
+		case one.effect == stops:
+			d.Problem = cmp.Or(d.Problem, said)
+		case one.effect == breaks:
+			d.Broken = append(d.Broken, strings.Split(said, "\n")...)
+		}
+	}
+	if e.name == "native" && d.Native != nil {
+		d.Broken = append(d.Broken, d.Native.Broken...)
+	}
 	if d.Problem == "" && e.limits != nil {
 		d.Quota = quotaOf(ctx, e.limits)
 	}
 	return d
-}
-
-// judge says what the checks mean for the engine.
-func (d *diagnosis) judge() {
-	d.Problem = d.Checks["log"]
-	for _, check := range slices.Backward(checks) {
-		said := d.Checks[check.name]
-		switch {
-		case said == "" || check.engine != "" && check.engine != d.Engine:
-		case check.effect == stops:
-			d.Problem = said
-		case check.effect == breaks:
-			d.Broken = append(strings.Split(said, "\n"), d.Broken...)
-		}
-	}
-	if d.Engine == "native" && d.Native != nil {
-		for _, key := range slices.Sorted(maps.Keys(d.Native.Broken)) {
-			d.Broken = append(d.Broken, key+": "+d.Native.Broken[key])
-		}
-	}
 }
 
 func checkNative(x *exam) (err error) {
@@ -288,6 +253,7 @@ func checkNative(x *exam) (err error) {
 		d.Configuration = err.Error()
 		return err
 	}
+	d.Sandbox = d.Native.Unconfined
 	if missing, is := strings.CutPrefix(d.Native.Key, "missing: "); is {
 		return errors.New("the model provider needs a key: " + missing)
 	}
@@ -322,18 +288,12 @@ func checkCodex(x *exam) error {
 	if err := x.d.Codex.Err; err != nil || x.o.engine == "native" {
 		return err
 	}
-	if address := x.c.codexAddress(x.d.Codex); address != "" {
-		return native.Reach(x, address, os.Getenv)
-	}
-	return nil
+	return native.Reach(x, codexAddress(x.cfg, x.d.Codex), os.Getenv)
 }
 
 // codexAddress returns the address to which Codex sends its requests, "" if it is not known.
-func (c *configuration) codexAddress(r *appserver.Report) string {
-	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
+func codexAddress(cfg *config.Config, r *appserver.Report) string {
 	switch {
-	case err != nil:
-		return ""
 	case r.Provider != "" && r.Provider != "openai":
 		return cfg.ModelProviders[r.Provider].BaseURL
 	case cfg.OpenAIBaseURL != "":
@@ -455,12 +415,7 @@ func (d *diagnosis) remedies() (all []string) {
 	if d.Native == nil || d.Problem != d.Checks["native"] {
 		return []string{"correct that; codex-mcp ask --demo shows how it works meanwhile"}
 	}
-	for _, check := range checks {
-		if check.more != nil {
-			all = append(all, check.more(d)...)
-		}
-	}
-	all = append(all, "see it work without any of these: codex-mcp ask --demo")
+	all = append(append(d.helpNative(), d.helpCodex()...), "see it work without any of these: codex-mcp ask --demo")
 	for i := range all[1:] {
 		all[i+1] = "or " + all[i+1]
 	}
@@ -476,17 +431,16 @@ func (d *diagnosis) commands() string {
 		protocol.ApprovalOnRequest: "you are asked about what needs more",
 		protocol.ApprovalNever:     "you are never asked",
 	}[n.Policy]
-	unconfined := d.Sandbox != "" || n.Broken["sandbox.helper"] != ""
 	may := ""
 	switch full := n.Sandbox == protocol.SandboxDangerFullAccess; {
 	case full && n.Policy == protocol.ApprovalUntrusted:
 		may = "no sandbox confines a command; " + asked
 	case full:
 		may = "commands run without a sandbox and without a question"
-	case unconfined && n.Policy == protocol.ApprovalNever:
-		may = "no sandbox works, and nobody is asked, so no command runs"
-	case unconfined:
-		may = "no sandbox works, so you are asked about every command"
+	case d.Sandbox != "" && n.Policy == protocol.ApprovalNever:
+		may = "no sandbox works, and nobody is asked, so no command runs: " + d.Sandbox
+	case d.Sandbox != "":
+		may = "no sandbox works, so you are asked about every command: " + d.Sandbox
 	case n.Sandbox == protocol.SandboxWorkspaceWrite:
 		temporary, network := " and, for temporary files, in "+strings.Join(n.Temporary, " and "), "no network"
 		if len(n.Temporary) == 0 {

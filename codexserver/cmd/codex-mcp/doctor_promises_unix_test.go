@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv"
@@ -29,9 +29,6 @@ func TestDoctorPromises(t *testing.T) {
 		fmt.Fprint(w, `{"data":[{"id":"m","meta":{"n_ctx":8192}}]}`)
 	}))
 	t.Cleanup(model.Close)
-	taken := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { taken.Close() })
-	port := fmt.Sprint(taken.Addr().(*net.TCPAddr).Port)
 	file := func(name ...string) func(t *testing.T, f folders) {
 		return func(t *testing.T, f folders) {
 			write(t, filepath.Join(append([]string{f.home}, name...)...), "no folder")
@@ -58,12 +55,10 @@ func TestDoctorPromises(t *testing.T) {
 		"a larger window":           {codex: "model_context_window = 65536", want: "model_context_window: 65536, and the server takes 8192 tokens"},
 
 		"no notify program of Codex's":            {codex: `notify = ["nosuch"]`, want: "notify: it cannot be started: "},
-		"an MCP server that ends":                 {codex: "[mcp_servers.docs]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"exit 3\"]", args: "--start", want: "mcp_servers.docs: "},
+		"an MCP server that ends":                 {codex: "[mcp_servers.docs]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"exit 3\"]", args: "--start", want: `the MCP server "docs" did not start, its tools are missing: `},
 		"no folder of conversations":              {plant: file("sessions"), want: "/sessions: not a directory: no conversation can be kept there", stops: true},
 		"no folder of approvals":                  {plant: file("codex-mcp"), want: "/codex-mcp: not a directory: no approval counts"},
-		"no folder of worktrees":                  {plant: file("codex-mcp-worktrees"), want: "/codex-mcp-worktrees: not a directory: no call can get a worktree"},
 		"broken rules":                            {plant: file("codex-mcp", "rules.json"), want: "none of these rules counts"},
-		"a port that is taken":                    {ours: "[approvals]\nwhere = \"both\"\npage_port = " + port, want: "end what has the port", stops: true},
 		"no folder to work in":                    {args: "--cd /no/such/folder", want: "--cd: /no/such/folder is not a folder", stops: true},
 		"rules of the user's that cannot be read": {plant: func(t *testing.T, f folders) { must.OK(t, os.Mkdir(filepath.Join(f.home, "AGENTS.md"), 0o700)) }, want: "AGENTS.md", stops: true},
 	} {
@@ -129,8 +124,8 @@ func TestCodexNetwork(t *testing.T) {
 	} {
 		home := t.TempDir()
 		writeConfig(t, home, tt.config)
-		c := &configuration{home: home}
-		must.Equal(t, tt.provider, tt.want, c.codexAddress(&appserver.Report{Provider: tt.provider, Account: &appserver.Account{Method: tt.method}}))
+		cfg := must.Get(config.Load(config.Layers{Home: home}))(t)
+		must.Equal(t, tt.provider, tt.want, codexAddress(cfg, &appserver.Report{Provider: tt.provider, Account: &appserver.Account{Method: tt.method}}))
 	}
 	for address, want := range map[string]string{
 		"http://" + nobody: "no model server listens at", secure.URL: "has an unknown authority", strings.Replace(secure.URL, "https", "http", 1): "",

@@ -2,7 +2,6 @@ package show
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -22,8 +21,12 @@ type Now struct {
 	Output *Output
 }
 
-// maxNow is how wide a line of what happens now is at most, in characters.
-const maxNow = 200
+const (
+	// maxNow is how wide a line of what happens now is at most, in characters.
+	maxNow = 200
+	// maxLast is how much of a line of output is shown, in characters, and maxTail how much of an output is kept, in bytes.
+	maxLast, maxTail = 80, 1 << 10
+)
 
 // Line returns the line at a time, such as
 //
@@ -35,98 +38,52 @@ func (n Now) Line(at time.Time, width int) string {
 	if width <= 0 || width > maxNow {
 		width = maxNow
 	}
-	more := ""
+	more, last := "", ""
 	if d := at.Sub(n.Since).Truncate(time.Second); d >= time.Second {
-		more += " · " + Took(d)
+		more = " · " + strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
 	}
-	last := ""
-	switch o := n.Output; {
-	case o == nil:
-	case o.lines == 0 && more != "":
+	if o := n.Output; o != nil && o.Lines() > 0 {
+		more, last = more+" · "+plain.Counted(o.Lines(), "line"), o.Last()
+	} else if o != nil && more != "" {
 		more += " · no output seen"
-	case o.lines > 0:
-		more += fmt.Sprintf(" · %d lines", o.lines)
-		if o.lines == 1 {
-			more = strings.TrimSuffix(more, "s")
-		}
-		last = o.Last()
 	}
-	doing := elicit.OneLine(n.Doing, max(width-utf8.RuneCountInString(more)-1, 20))
-	line := doing + more
+	line := elicit.OneLine(n.Doing, max(width-utf8.RuneCountInString(more)-1, 20)) + more
 	if room := width - utf8.RuneCountInString(line) - utf8.RuneCountInString(` · ""`); last != "" && room >= 10 {
 		line += ` · "` + elicit.OneLine(last, room-1) + `"`
 	}
 	return line
 }
 
-// Took returns a duration in the words of [Now.Line]: 48s, 2m, 2m5s.
-func Took(d time.Duration) string {
-	text := d.Truncate(time.Second).String()
-	if d >= time.Minute {
-		text = strings.TrimSuffix(text, "0s")
-		if d >= time.Hour {
-			text = strings.TrimSuffix(text, "0m")
-		}
-	}
-	return text
-}
-
-// maxLast is how much is kept and shown of a line of output: as many bytes or characters.
-const maxLast = 80
-
-// Output counts the lines that a command prints, and keeps the last one. A carriage return begins the line again, as on a
-// terminal, so that a progress bar is one line with its last state. The zero value has no output.
+// Output counts the lines that a command prints, and keeps the end of what it prints. The zero value has no output.
 type Output struct {
-	lines int
-	line  []byte // the one that is being printed
-	last  []byte // the last whole one with something in it
-	begun bool   // line has begun, perhaps again
-	again bool   // it begins again with the next byte
+	ended int // lines
+	tail  []byte
 }
 
 // Write adds what was printed. It never fails.
 func (o *Output) Write(text []byte) (int, error) {
-	n := len(text)
-	for len(text) > 0 {
-		end := bytes.IndexAny(text, "\r\n")
-		piece := text
-		if end >= 0 {
-			piece = text[:end]
-		}
-		if len(piece) > 0 {
-			if o.again {
-				o.line, o.again = o.line[:0], false
-			}
-			if !o.begun {
-				o.begun = true
-				o.lines++
-			}
-			o.line = append(o.line, piece[:min(len(piece), 4*maxLast-min(len(o.line), 4*maxLast))]...)
-		}
-		if end < 0 {
-			break
-		}
-		if text[end] == '\r' {
-			o.again = true
-		} else {
-			if len(bytes.TrimSpace(o.line)) > 0 {
-				o.last = append(o.last[:0], o.line...)
-			}
-			o.line, o.begun, o.again = o.line[:0], false, false
-		}
-		text = text[end+1:]
+	o.ended += bytes.Count(text, []byte("\n"))
+	if o.tail = append(o.tail, text[max(0, len(text)-maxTail):]...); len(o.tail) > 2*maxTail {
+		o.tail = append(o.tail[:0], o.tail[len(o.tail)-maxTail:]...)
 	}
-	return n, nil
+	return len(text), nil
 }
 
-// Last returns the last line with something in it, which may not be whole, as it may be shown.
-func (o *Output) Last() string {
-	line := o.line
-	if len(bytes.TrimSpace(line)) == 0 {
-		line = o.last
+// Lines returns the number of lines, with one that has not ended.
+func (o *Output) Lines() int {
+	if len(o.tail) == 0 || bytes.HasSuffix(o.tail, []byte("\n")) {
+		return o.ended
 	}
-	text := plain.Bare(strings.ToValidUTF8(string(line), "\uFFFD"))
-	return strings.ReplaceAll(elicit.OneLine(strings.TrimSpace(text), maxLast-1), `"`, "'")
+	return o.ended + 1
+}
+
+// Last returns the last line with something in it, which may not be whole, as it may be shown. A carriage return begins a
+// line, too, so that a progress bar shows its last state.
+func (o *Output) Last() string {
+	text := plain.Bare(strings.ToValidUTF8(string(o.tail[max(0, len(o.tail)-maxTail):]), "\uFFFD"))
+	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(text[1+strings.LastIndexAny(text, "\r\n"):])
+	return strings.ReplaceAll(elicit.OneLine(text, maxLast-1), `"`, "'")
 }
 
 // Clone returns a copy, nil for nil.
@@ -134,10 +91,5 @@ func (o *Output) Clone() *Output {
 	if o == nil {
 		return nil
 	}
-	c := *o
-	c.line, c.last = slices.Clone(o.line), slices.Clone(o.last)
-	return &c
+	return &Output{o.ended, slices.Clone(o.tail)}
 }
-
-// Lines returns the number of lines.
-func (o *Output) Lines() int { return o.lines }

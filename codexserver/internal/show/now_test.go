@@ -23,7 +23,7 @@ func TestNow(t *testing.T) {
 		{"", 48 * time.Second, 0, "running go test · 48s · no output seen"},
 		{"one", 2 * time.Minute, 0, `running go test · 2m · 1 line · "one"`},
 		{"one\ntwo\n", 125 * time.Second, 0, `running go test · 2m5s · 2 lines · "two"`},
-		{"one\n\n  \n", time.Hour, 0, `running go test · 1h · 2 lines · "one"`},
+		{"one\n\n  \n", time.Hour, 0, `running go test · 1h · 3 lines · "one"`},
 		{"10%\r50%\r100%", time.Second, 0, `running go test · 1s · 1 line · "100%"`},
 		{"10%\r50%\r", time.Second, 0, `running go test · 1s · 1 line · "50%"`},
 		{"10%\r\n20%\r\n", time.Second, 0, `running go test · 1s · 2 lines · "20%"`},
@@ -31,7 +31,7 @@ func TestNow(t *testing.T) {
 		{"\x1b]0;title\x07x \x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\", time.Second, 0, `running go test · 1s · 1 line · "x link"`},
 		{`" · waiting for approval of ` + "\u202e\u200b", time.Second, 0, `running go test · 1s · 1 line · "' · waiting for approval of \u{202e}\u{200b}"`},
 		{"\xff\xfe", time.Second, 0, "running go test · 1s · 1 line · \"\uFFFD\""},
-		{strings.Repeat("x", 1000), time.Second, 50, `running go test · 1s · 1 line · "` + strings.Repeat("x", 15) + `…"`},
+		{strings.Repeat("x", 5000), time.Second, 50, `running go test · 1s · 1 line · "` + strings.Repeat("x", 15) + `…"`},
 		{"one\n", time.Second, 40, `running go test · 1s · 1 line`},
 	} {
 		begin := time.Now()
@@ -58,7 +58,7 @@ func FuzzOutput(f *testing.F) {
 		must.Equal(t, "lines", whole.Lines(), parts.Lines())
 		must.Equal(t, "last", whole.Last(), parts.Last())
 		line := Now{Doing: text, Output: &whole}.Line(time.Time{}, 80)
-		if utf8.RuneCountInString(line) > 80 || strings.ContainsAny(line, "\r\n\x1b") || len(whole.line) > 4*maxLast || len(whole.last) > 4*maxLast {
+		if utf8.RuneCountInString(line) > 80 || strings.ContainsAny(line, "\r\n\x1b") || len(whole.tail) > 2*maxTail {
 			t.Errorf("%q", line)
 		}
 	})

@@ -114,11 +114,6 @@ async function listen() {
       for (const line of lines) {
         if (!line) continue;
         const news = JSON.parse(line);
-        if (news.now) {
-          for (const [id, c] of conversations) c.view.now = news.now[id];
-          tally();
-          continue;
-        }
         if (news.end === "session") return shut("Your access has ended.");
         if (news.end === "closed") return shut("What was not decided was not done; when it runs again, open the page by a new link.", "codex-mcp has ended");
         if (news.end) return elsewhere();
