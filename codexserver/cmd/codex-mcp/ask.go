@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
@@ -18,7 +17,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/program"
@@ -198,11 +196,12 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 	if err := c.still(e.name, task); err != nil {
 		return fail(errors.Join(err, e.Close()))
 	}
-	task.Ruled = &sync.Map{}
 	c.decided = func(r *approval.Request, d approval.Decision) {
-		if exec, is := r.Event.(protocol.ExecApprovalRequest); is && d.By == approval.ByRule && d.Decision.Approves() {
-			task.Ruled.Store(exec.CallID, d.Detail)
+		how := ""
+		if d.By == approval.ByRule && d.Decision.Approves() {
+			how = d.Detail
 		}
+		task.Decided.Store(r.Call(), how)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(signalled))
 	defer cancel()

@@ -164,7 +164,7 @@ func TestResumeOfCodex(t *testing.T) {
 		task := &terminal.Task{Resume: strings.ToUpper(id)}
 		must.OK(t, c.goOn(t.Context(), task))
 		must.Equal(t, "the configuration", tt.want, c.overrides)
-		must.Equal(t, "the task", terminal.Task{Resume: id, About: tt.about}, *task)
+		must.Equal(t, "the task", []any{id, tt.about}, []any{task.Resume, task.About})
 	}
 	o := &options{name: "codex-mcp", engine: "auto", codex: "/opt/my codex"}
 	line, left := o.repeated()

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"bytes"
 	"io"
 	"strings"
 	"time"
@@ -17,39 +18,26 @@ const (
 	cleared, cutting, breaking = "\r\x1b[K", "\x1b[?7l", "\x1b[?7h"
 )
 
-// running is a call that runs.
-type running struct {
-	title string
-	now   show.Now
-}
-
-// does notes what the turn does from now on; "" is nothing.
-func (p *printer) does(what string) { p.now = show.Now{Doing: what, Since: time.Now()} }
-
-// present returns what the turn does: the call that began last, if any runs.
-func (p *printer) present() show.Now {
-	last := &running{now: p.now}
-	for _, call := range p.calls {
-		if last.title == "" || call.now.Since.After(last.now.Since) {
-			last = call
-		}
+// does notes what the turn does from now on; "" is nothing. A command that it runs has a call.
+func (p *printer) does(what, call string) {
+	p.now, p.runs, p.needs = show.Now{Doing: what, Since: time.Now()}, call, ""
+	if call != "" {
+		p.now.Output = &show.Output{}
 	}
-	return last.now
 }
 
 // tick shows what the turn does, if it does something. It is called every second while nothing else is printed.
 func (p *printer) tick() {
-	if now := time.Now(); now.Sub(p.printed) >= time.Second {
-		p.unanswered()
+	if _, decided := p.decided.Load(p.needs); decided && p.needs != "" {
+		p.does(thinking, "")
 	}
-	now := p.present()
-	switch {
-	case now.Doing == "":
+	switch now := time.Now(); {
+	case p.now.Doing == "":
 	case p.rewrites:
-		p.draw(now.Line(time.Now(), p.width()-1))
-	case time.Since(p.printed) >= silence:
+		p.draw(p.now.Line(now, p.width()-1))
+	case now.Sub(p.printed) >= silence:
 		p.open("now")
-		p.line("· ", now.Line(time.Now(), 0))
+		p.line("· ", p.now.Line(now, 0))
 	}
 }
 
@@ -73,28 +61,15 @@ func (p *printer) erase() {
 // begins at a column, the others are indented.
 func (p *printer) wrap(text string, column, indent int) string {
 	width := p.width()
-	if width <= 0 {
-		return text
-	}
-	var b strings.Builder
-	for i, row := range strings.Split(text, "\n") {
-		if i > 0 {
-			b.WriteByte('\n')
-			column = indent
-		}
-		for j, word := range strings.Split(row, " ") {
-			n := utf8.RuneCountInString(word)
-			switch {
-			case j > 0 && column+1+n > width && column > indent:
-				b.WriteByte('\n')
-				column = indent
-			case j > 0:
-				b.WriteByte(' ')
-				column++
+	var b []byte
+	for row := range strings.SplitAfterSeq(text, "\n") {
+		for word := range strings.SplitAfterSeq(row, " ") {
+			if n := utf8.RuneCountInString(strings.TrimRight(word, " \n")); width > 0 && column+n > width && column > indent {
+				b, column = append(bytes.TrimRight(b, " "), '\n'), indent
 			}
-			b.WriteString(word)
-			column += n
+			b, column = append(b, word...), column+utf8.RuneCountInString(word)
 		}
+		column = indent
 	}
-	return b.String()
+	return string(b)
 }

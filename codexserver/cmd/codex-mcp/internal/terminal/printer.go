@@ -35,7 +35,7 @@ type printer struct {
 	holds    bool       // the last message is not printed here: it goes to standard output
 	rewrites bool       // the last line may change
 	width    func() int // of the terminal, in cells; 0 without one
-	ruled    *sync.Map  // see [Task]
+	decided  *sync.Map  // see [Task]
 
 	mid     bool      // the cursor is not at the beginning of a line
 	column  int       // where it is then
@@ -45,12 +45,13 @@ type printer struct {
 	block   string    // the key of the last block
 
 	message message
-	failure string              // the last error
-	remark  string              // the last note
-	asked   map[string]bool     // the calls that a question has shown
-	calls   map[string]*running // that run
-	needed  map[string]string   // what waits for an approval, by its call; nobody here can be asked
-	now     show.Now            // what the turn does while no call runs
+	failure string            // the last error
+	remark  string            // the last note
+	asked   map[string]bool   // the calls that a question has shown
+	titles  map[string]string // of the calls that run
+	now     show.Now          // what the turn does
+	runs    string            // the call whose output that has
+	needs   string            // the call that waited last for an approval; nobody here can be asked
 	usage   *protocol.TokenUsageInfo
 }
 
@@ -102,7 +103,6 @@ func (p *printer) prose(prefix, text string) {
 // open begins a block, or continues the last one when that has this key. An empty key always begins one.
 func (p *printer) open(key string) (begun bool) {
 	p.release()
-	p.unanswered()
 	if key != "" && p.block == key {
 		return false
 	}
@@ -127,47 +127,45 @@ func (p *printer) release() {
 func (p *printer) event(m protocol.EventMsg) {
 	switch m := m.(type) {
 	case protocol.TaskStarted:
-		p.does(thinking)
+		p.does(thinking, "")
 	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
 		p.broken()
-		p.does("")
-		clear(p.calls)
+		p.does("", "")
 	case protocol.AgentMessageDelta:
 		p.piece(m.Delta)
 	case protocol.AgentMessage:
 		p.says(m.Message)
-		p.does(thinking)
+		p.does(thinking, "")
 	case protocol.AgentReasoning:
 		p.open("")
 		p.prose("~ ", trimmed(m.Text))
 	case protocol.ExecApprovalRequest:
-		p.needs(m.CallID, written(m.Command))
+		p.waits(m.CallID, elicit.ShowCommand(show.Begins(decide.Written(m.Command))))
 	case protocol.PatchApprovalRequest:
-		p.needs(m.CallID, "a patch")
+		p.waits(m.CallID, "changes to files")
 	case protocol.ExecCommandBegin:
-		command := elicit.ShowCommand(show.Begins(decide.Written(m.Command)))
-		p.begins(m.CallID, "$ "+cut(written(m.Command), lineLength)+"  # "+word(m.Cwd), show.Now{Doing: "running " + command, Output: &show.Output{}})
-		if how, is := p.ruled.LoadAndDelete(m.CallID); is && !p.asked[m.CallID] { // a model may use an id again
+		p.begins(m.CallID, "$ "+cut(written(m.Command), lineLength)+"  # "+word(m.Cwd))
+		p.does("running "+elicit.ShowCommand(show.Begins(decide.Written(m.Command))), m.CallID)
+		if how, is := p.decided.LoadAndDelete(m.CallID); is && how != "" { // a model may use an id again
 			p.line("  ", Row(fmt.Sprint(how)))
 		}
 	case protocol.ExecCommandOutputDelta:
-		if call := p.calls[m.CallID]; call != nil && call.now.Output != nil {
-			call.now.Output.Write(m.Chunk)
+		if m.CallID == p.runs && p.now.Output != nil {
+			p.now.Output.Write(m.Chunk)
 		}
 	case protocol.ExecCommandEnd:
 		p.ends(m.CallID)
 		p.output(statesOf(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)))
 		p.line("  ", cmp.Or(m.Status, fmt.Sprint("exit ", m.ExitCode))+" · "+took(m.Duration))
 	case protocol.PatchApplyBegin:
-		delete(p.needed, m.CallID)
-		p.does("changing files")
+		p.does("changing files", "")
 		if !p.asked[m.CallID] {
 			p.open("")
 			p.changes(m.Changes, false)
 		}
 		p.block = m.CallID
 	case protocol.PatchApplyEnd:
-		p.does(thinking)
+		p.does(thinking, "")
 		p.open(m.CallID)
 		if m.Success {
 			p.line("  ", "applied")
@@ -180,7 +178,8 @@ func (p *printer) event(m protocol.EventMsg) {
 			p.line("plan: ", Row(step.Step)+" ("+word(step.Status)+")")
 		}
 	case protocol.MCPToolCallBegin:
-		p.begins(m.CallID, "* "+word(m.Invocation.Server)+" "+word(m.Invocation.Tool)+"  "+cut(Row(string(m.Invocation.Arguments)), lineLength), show.Now{Doing: "calling " + m.Invocation.Server + "/" + m.Invocation.Tool})
+		p.begins(m.CallID, "* "+word(m.Invocation.Server)+" "+word(m.Invocation.Tool)+"  "+cut(Row(string(m.Invocation.Arguments)), lineLength))
+		p.does("calling "+m.Invocation.Server+"/"+m.Invocation.Tool, "")
 	case protocol.MCPToolCallEnd:
 		p.ends(m.CallID)
 		if m.Result.Err != nil {
@@ -277,29 +276,17 @@ func (p *printer) broken() {
 	p.message.said = 0
 }
 
-// needs notes what needs an approval when nobody can be asked here. Otherwise the question shows it.
-func (p *printer) needs(id, what string) {
+// waits notes what waits for an approval when nobody can be asked here. Otherwise the question shows it.
+func (p *printer) waits(id, what string) {
 	if !p.asks {
-		p.unanswered()
-		p.needed[id], p.printed = what, time.Now()
-	}
-}
-
-// unanswered prints what still waits for an approval, which no rule has given at once.
-func (p *printer) unanswered() {
-	needed := slices.Sorted(maps.Values(p.needed))
-	clear(p.needed)
-	for _, what := range needed {
-		p.open("")
-		p.line("· ", cut(what, lineLength)+"  needs an approval")
+		p.does("waiting for approval of "+what, "")
+		p.needs = id
 	}
 }
 
 // begins begins the block of a call.
-func (p *printer) begins(id, title string, now show.Now) {
-	delete(p.needed, id)
-	now.Since = time.Now()
-	p.calls[id] = &running{title, now}
+func (p *printer) begins(id, title string) {
+	p.titles[id] = title
 	p.open("")
 	p.line("", title)
 	p.block = id
@@ -308,10 +295,10 @@ func (p *printer) begins(id, title string, now show.Now) {
 // ends continues the block of a call that has ended, or begins another one if something came between.
 func (p *printer) ends(id string) {
 	if p.open(id) {
-		p.line("", cmp.Or(p.calls[id], &running{title: "(a call)"}).title)
+		p.line("", cmp.Or(p.titles[id], "(a call)"))
 	}
-	delete(p.calls, id)
-	p.does(thinking)
+	delete(p.titles, id)
+	p.does(thinking, "")
 }
 
 // output prints a command's output, with what it has in the middle left out.
@@ -359,7 +346,6 @@ func (p *printer) note(text string) {
 // end prints how the call ended; texts are the answer, or why there is none, and remarks.
 func (p *printer) end(failed bool, texts []string) {
 	p.broken()
-	p.unanswered()
 	text, remarks := texts[0], texts[1:]
 	switch {
 	case failed && text != "" && text != p.failure:

@@ -106,7 +106,7 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 	var stdout, stderr lockedBuffer
 	keys := newKeyboard(&stdout)
 	console := &terminal.Console{Out: &stdout, Err: &stderr, OutTerminal: true, ErrTerminal: true, Input: keys, Width: func() int { return 0 }}
-	task := &terminal.Task{Prompt: "do it", Program: "codex-mcp ask", Folder: "/home/me/work", Ruled: &sync.Map{}}
+	task := &terminal.Task{Prompt: "do it", Program: "codex-mcp ask", Folder: "/home/me/work"}
 	for word := range strings.FieldsSeq(servertest.Section(a, "console")) {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
@@ -126,7 +126,7 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 		case "about":
 			task.About = []string{"continuing: " + terminal.Row(unquote(t, `"`+value+`"`))}
 		case "rule":
-			task.Ruled.Store(value, `allowed by the rule ["go", "test"]`)
+			task.Decided.Store(value, `allowed by the rule ["go", "test"]`)
 		case "resume":
 			task.Resume, task.Folder = value, ""
 		default:
