@@ -31,6 +31,8 @@ type askOptions struct {
 	task       []string // its words
 	resume     string
 	demo, json bool
+	again      string   // the command that goes on with a conversation
+	left       []string // the keys that it leaves out
 }
 
 // startFlags are the flags for new conversations only.
@@ -52,6 +54,7 @@ an engine or a network, and 130 after ctrl-C.`,
 		Args:       cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, task []string) error {
 			a.task, o.announcing, o.ask, o.run = task, linkOnce, a, a.Run
+			a.again, a.left = a.repeated(cmd.Flags())
 			return a.check(cmd.Flags())
 		},
 	}
@@ -146,8 +149,7 @@ func (a *askOptions) newTask(stdin io.Reader) (*terminal.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json}
-	task.Program, task.Left = a.repeated()
+	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json, Program: a.again, Left: a.left}
 	if a.resume == "" { // a resumed conversation has its folder
 		task.Folder = a.folder
 	}

@@ -28,6 +28,7 @@ func parse(name string, args []string, stderr io.Writer) (*options, error) {
 	root.SetOut(&said)
 	root.SetErr(stderr)
 	args, err := twoDashes(root.Flags(), args)
+	o.line = args
 	root.SetArgs(args)
 	cmd := root
 	if err == nil {

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/spf13/pflag"
 )
 
 // goOn makes the names with which a conversation ran those of the configuration, unless the command line chooses others. Its
@@ -52,31 +55,23 @@ func (c *configuration) still(engine string, task *terminal.Task) error {
 
 // repeated returns the command and the flags that were given, as a shell takes them, to go on with a conversation, which has its
 // folder, policy and sandbox. It leaves out what is not known to be public, and returns the keys.
-func (o *options) repeated() (line string, left []string) {
-	words := []string{o.name, "ask"}
-	if o.engine != "auto" {
-		words = append(words, "--engine", o.engine)
-	}
-	if o.codex != "" {
-		words = append(words, "--codex", o.codex)
-	}
-	if o.strict {
-		words = append(words, "--strict-config")
-	}
-	short := map[string]string{"model": "-m", "profile": "-p"}
-	for _, override := range o.overrides {
-		key, value, err := config.ParseOverride(override)
-		text, isText := value.(string)
+func (a *askOptions) repeated(flags *pflag.FlagSet) (line string, left []string) {
+	words := []string{a.name, "ask"}
+	_ = flags.ParseAll(a.line, func(f *pflag.Flag, value string) error { // which was parsed before
 		switch {
-		case err != nil:
-		case !public.Get().MatchString(key + "=" + fmt.Sprint(value)):
+		case f.Name == "resume" || slices.Contains(startFlags, f.Name):
+		case f.Name == "config" && !public.Get().MatchString(value):
+			key, _, _ := strings.Cut(value, "=")
 			left = append(left, key)
-		case short[key] != "" && isText:
-			words = append(words, short[key], text)
+		case f.Shorthand != "":
+			words = append(words, "-"+f.Shorthand, value)
+		case f.NoOptDefVal != "":
+			words = append(words, "--"+f.Name)
 		default:
-			words = append(words, "-c", override)
+			words = append(words, "--"+f.Name, value)
 		}
-	}
+		return nil
+	})
 	return elicit.ShowCommand(words), left
 }
 
@@ -84,4 +79,4 @@ func (o *options) repeated() (line string, left []string) {
 var public = lazyregexp.Regexp{Text: `(?s)^((model|profile|model_provider|model_(reasoning_\w+|verbosity|context_window|auto_compact_token_limit)|` +
 	`approval_policy|sandbox_mode|web_search|(sandbox_workspace_write|approvals|calls|limits|features)(\.[^=]+)?)=.*|` +
 	`model_providers\.[^.=]+\.((name|wire_api|requires_openai_auth|request_max_retries|stream_max_retries|stream_idle_timeout_ms)=.*|` +
-	`env_key=[A-Z][A-Z0-9_]*|base_url=https?://[^@?#]*))$`}
+	`env_key="?[A-Z][A-Z0-9_]*"?|base_url="?https?://[^@?#"]*"?))$`}

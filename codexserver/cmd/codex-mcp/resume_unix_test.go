@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -166,10 +168,6 @@ func TestResumeOfCodex(t *testing.T) {
 		must.Equal(t, "the configuration", tt.want, c.overrides)
 		must.Equal(t, "the task", []any{id, tt.about}, []any{task.Resume, task.About})
 	}
-	o := &options{name: "codex-mcp", engine: "auto", codex: "/opt/my codex"}
-	line, left := o.repeated()
-	must.Equal(t, "the line", "codex-mcp ask --codex '/opt/my codex'", line)
-	must.Equal(t, "secrets", 0, len(left))
 }
 
 // TestSecret tells values that the line repeats from those that it leaves out.
@@ -181,10 +179,14 @@ func TestSecret(t *testing.T) {
 		"model_providers.p={base_url='http://h', experimental_bearer_token='x'}": true, "model_providers.p.query_params={a='x'}": true,
 		"mcp_servers.a.env.X=y": true, "mcp_servers.a.env.base_url=http://h/key": true, "shell_environment_policy.set={A='b'}": true, "model_providers.p.http_headers.x=y": true,
 	} {
-		o := &options{name: "codex-mcp", engine: "auto", overrides: []string{override}}
-		line, left := o.repeated()
-		if (len(left) > 0) != want || want && line != "codex-mcp ask" {
-			t.Errorf("%s: %s, %v", override, line, left)
+		o, err := parse("codex-mcp", []string{"ask", "-codex", "/opt/my codex", "-c", override, "-s", "read-only", "--strict-config", "hi"}, io.Discard)
+		must.OK(t, err)
+		words := "codex-mcp ask --codex '/opt/my codex'"
+		if !want {
+			words += " -c " + elicit.ShowCommand([]string{override})
+		}
+		if must.Equal(t, override, words+" --strict-config", o.ask.again); (len(o.ask.left) > 0) != want {
+			t.Errorf("%s: %v", override, o.ask.left)
 		}
 	}
 }
