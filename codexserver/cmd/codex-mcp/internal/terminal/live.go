@@ -57,19 +57,19 @@ func (p *printer) erase() {
 	p.drawn = false
 }
 
-// wrap breaks the lines of a text at blanks, where they would have more characters than the terminal is wide. The first one
-// begins at a column, the others are indented.
-func (p *printer) wrap(text string, column, indent int) string {
+// wrap breaks the lines of a text at blanks, where they would have more characters than the terminal is wide when they are
+// indented.
+func (p *printer) wrap(text string, indent int) string {
 	width := p.width()
 	var b []byte
 	for row := range strings.SplitAfterSeq(text, "\n") {
+		column := indent
 		for word := range strings.SplitAfterSeq(row, " ") {
 			if n := utf8.RuneCountInString(strings.TrimRight(word, " \n")); width > 0 && column+n > width && column > indent {
 				b, column = append(bytes.TrimRight(b, " "), '\n'), indent
 			}
 			b, column = append(b, word...), column+utf8.RuneCountInString(word)
 		}
-		column = indent
 	}
 	return string(b)
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
@@ -38,7 +37,6 @@ type printer struct {
 	decided  *sync.Map  // see [Task]
 
 	mid     bool      // the cursor is not at the beginning of a line
-	column  int       // where it is then
 	printed time.Time // when something was printed last
 	drawn   bool      // the line of what happens now is on the screen
 	begun   bool      // a block was printed
@@ -70,11 +68,6 @@ func (p *printer) write(text string) {
 	}
 	p.erase()
 	p.mid, p.printed = !strings.HasSuffix(text, "\n"), time.Now()
-	last := text[strings.LastIndexByte(text, '\n')+1:]
-	if len(last) < len(text) {
-		p.column = 0
-	}
-	p.column += utf8.RuneCountInString(last)
 	io.WriteString(p.w, text) // output records an error; lost progress does not matter
 }
 
@@ -96,8 +89,7 @@ func (p *printer) line(prefix, text string) {
 
 // prose is line for a text in words, which is broken at blanks.
 func (p *printer) prose(prefix, text string) {
-	indent := len([]rune(prefix))
-	p.line(prefix, p.wrap(text, indent, indent))
+	p.line(prefix, p.wrap(text, len([]rune(prefix))))
 }
 
 // open begins a block, or continues the last one when that has this key. An empty key always begins one.
@@ -132,6 +124,11 @@ func (p *printer) event(m protocol.EventMsg) {
 		p.broken()
 		p.does("", "")
 	case protocol.AgentMessageDelta:
+		const message = "message"
+		if p.runs != message {
+			p.does("writing", message)
+		}
+		p.now.Output.Write([]byte(m.Delta))
 		p.piece(m.Delta)
 	case protocol.AgentMessage:
 		p.says(m.Message)
@@ -221,34 +218,33 @@ func trimmed(text string) string {
 	return strings.Join(linesOf(Prose(strings.ReplaceAll(strings.Trim(text, "\r\n"), "\r\n", "\n"))), "\n")
 }
 
-// piece prints the words that a piece of a message completes. It prints nothing of a message that may go to
+// piece prints the lines that a piece of a message completes. It prints nothing of a message that may go to
 // standard output.
 func (p *printer) piece(text string) {
 	if p.holds {
 		return
 	}
 	p.message.coming.WriteString(text)
-	if all := p.message.coming.String(); strings.ContainsAny(text, " \n") {
-		p.say(all[:strings.LastIndexAny(all, " \n")])
+	if all := p.message.coming.String(); strings.Contains(text, "\n") {
+		p.say(all[:strings.LastIndexByte(all, '\n')])
 	}
 }
 
-// say prints what was not printed yet of a message, without line breaks at its end.
+// say prints the lines that were not printed yet of a message, without those at its end that are empty.
 func (p *printer) say(all string) {
 	all = strings.TrimRight(all, "\r\n")
 	if p.message.said >= len(all) || strings.Trim(all, "\r\n") == "" {
 		return
 	}
-	const key = "message"
-	part := strings.ReplaceAll(all[p.message.said:], "\r\n", "\n")
+	key, part := "message", strings.ReplaceAll(all[p.message.said:], "\r\n", "\n")
 	if p.message.said == 0 {
-		p.open("")
-		p.block, part = key, strings.TrimLeft(part, "\r\n")
-	} else if p.open(key) { // another block came between
-		part = strings.TrimLeft(part, " \r\n")
+		key = ""
 	}
-	p.message.said = len(all)
-	p.write(p.wrap(plain(Prose(part)), p.column, 0))
+	if p.open(key) { // another block may have come between
+		part = strings.TrimLeft(part, "\r\n")
+	}
+	p.block, p.message.said = "message", len(all)
+	p.prose("", Prose(strings.TrimPrefix(part, "\n")))
 }
 
 // says prints a message, or what is left of the one that is being written, or holds it until it is known
@@ -260,11 +256,10 @@ func (p *printer) says(text string) {
 		p.message.held = trimmed(text)
 		return
 	}
-	if p.message.said > len(text) || p.message.coming.String()[:p.message.said] != text[:p.message.said] {
+	if !strings.HasPrefix(text, p.message.coming.String()[:p.message.said]) {
 		p.message.said = 0
 	}
 	p.say(text)
-	p.fresh()
 	p.message.coming.Reset()
 	p.message.said, p.block = 0, ""
 }
