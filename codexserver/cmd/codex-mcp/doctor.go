@@ -263,21 +263,6 @@ func checkNative(x *exam) (err error) {
 	return nil
 }
 
-// helpNative returns what helps the native engine.
-func (d *diagnosis) helpNative() (all []string) {
-	name, missing := strings.CutPrefix(d.Native.Key, "missing: set ")
-	switch {
-	case missing:
-		all = append(all, "set "+name+" to a key of the provider")
-	case d.Native.Reach != "":
-		all = append(all, "mend what the first line names")
-	}
-	if at, err := url.Parse(d.Native.BaseURL); err != nil || !webaddr.Loopback(at.Hostname()) {
-		all = append(all, "use a model server of your own, such as Ollama: -c model_provider=oss -m NAME")
-	}
-	return all
-}
-
 func checkCodex(x *exam) error {
 	bridge, err := x.c.bridge(x.o.codex)
 	if err != nil {
@@ -302,17 +287,6 @@ func codexAddress(cfg *config.Config, r *appserver.Report) string {
 		return "https://chatgpt.com/backend-api/codex"
 	}
 	return "https://api.openai.com/v1"
-}
-
-// helpCodex returns what lets the installed Codex run the turns.
-func (d *diagnosis) helpCodex() []string {
-	switch {
-	case d.Codex == nil:
-		return nil
-	case d.Codex.Path != "":
-		return []string{"let the installed Codex run them: " + d.Codex.Problem}
-	}
-	return []string{"install Codex and sign in: npm i -g @openai/codex, then codex login"}
 }
 
 // quota is what the account has used.
@@ -415,7 +389,21 @@ func (d *diagnosis) remedies() (all []string) {
 	if d.Native == nil || d.Problem != d.Checks["native"] {
 		return []string{"correct that; codex-mcp ask --demo shows how it works meanwhile"}
 	}
-	all = append(append(d.helpNative(), d.helpCodex()...), "see it work without any of these: codex-mcp ask --demo")
+	n := d.Native
+	if name, missing := strings.CutPrefix(n.Key, "missing: set "); missing {
+		all = append(all, "set "+name+" to a key of the provider")
+	} else if n.Reach != "" {
+		all = append(all, "mend what the first line names")
+	}
+	if at, err := url.Parse(n.BaseURL); err != nil || !webaddr.Loopback(at.Hostname()) {
+		all = append(all, "use a model server of your own, such as Ollama: -c model_provider=oss -m NAME")
+	}
+	if d.Codex != nil && d.Codex.Path != "" {
+		all = append(all, "let the installed Codex run them: "+d.Codex.Problem)
+	} else if d.Codex != nil {
+		all = append(all, "install Codex and sign in: npm i -g @openai/codex, then codex login")
+	}
+	all = append(all, "see it work without any of these: codex-mcp ask --demo")
 	for i := range all[1:] {
 		all[i+1] = "or " + all[i+1]
 	}

@@ -40,15 +40,26 @@ func Command(argv []string) string { return Line(argv, maxCommand) }
 
 // Line is Command with at most max bytes.
 func Line(argv []string, max int) string {
-	var words []string
-	room := maxLooked
+	words, more := begin(argv, maxLooked)
+	return shorten(elicit.ShowCommand(words), max, more)
+}
+
+// Begins returns the first words of a command, as far as a status line may show them.
+func Begins(argv []string) []string {
+	words, _ := begin(argv, 4*maxLine)
+	return words
+}
+
+// begin returns the words in about the first so many bytes of a command, and how many more it has.
+func begin(argv []string, most int) (words []string, more int) {
+	more = -most - 1 // no space after the last word
 	for _, word := range argv {
-		if room > 0 {
-			words = append(words, word[:min(len(word), room)])
+		if room := -more - 1; room > 0 {
+			words = append(words, utf8text.Head(word, room))
 		}
-		room -= len(word) + 1
+		more += len(word) + 1
 	}
-	return shorten(elicit.ShowCommand(words), max, -room-1) // no space after the last word
+	return words, more
 }
 
 // Paths returns the first paths, and the number of all if there are more.
@@ -109,14 +120,3 @@ func Brief(words string) string {
 
 // Status returns the words as a status line.
 func Status(words string) string { return elicit.OneLine(words, maxLine) }
-
-// Begins returns the first words of a command, as far as a status line may show them.
-func Begins(argv []string) []string {
-	var words []string
-	for room := 4 * maxLine; len(argv) > 0 && room > 0; argv = argv[1:] {
-		word := utf8text.Head(argv[0], room)
-		words = append(words, word)
-		room -= len(word) + 1
-	}
-	return words
-}

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -137,12 +136,12 @@ func (p *printer) event(m protocol.EventMsg) {
 		p.open("")
 		p.prose("~ ", trimmed(m.Text))
 	case protocol.ExecApprovalRequest:
-		p.waits(m.CallID, elicit.ShowCommand(show.Begins(decide.Written(m.Command))))
+		p.waits(m.CallID, written(m.Command))
 	case protocol.PatchApprovalRequest:
 		p.waits(m.CallID, "changes to files")
 	case protocol.ExecCommandBegin:
 		p.begins(m.CallID, "$ "+cut(written(m.Command), lineLength)+"  # "+word(m.Cwd))
-		p.does("running "+elicit.ShowCommand(show.Begins(decide.Written(m.Command))), m.CallID)
+		p.does("running "+written(m.Command), m.CallID)
 		if how, is := p.decided.LoadAndDelete(m.CallID); is && how != "" { // a model may use an id again
 			p.line("  ", Row(fmt.Sprint(how)))
 		}
