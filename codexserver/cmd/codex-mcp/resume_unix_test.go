@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,23 +24,29 @@ func TestResumeLine(t *testing.T) {
 	t.Parallel()
 	const key = "sk-secret-12345"
 	for name, tt := range map[string]struct {
-		env, config string // $URL is the address of the model
-		args        []string
-		model       string   // that answers each turn
-		line        string   // what the line has before --resume
-		bare        bool     // --resume alone goes on, too
-		again       []string // flags in place of those
-		says        string   // then
+		env, config   string // $URL is the address of the model
+		args          []string
+		model         string   // that answers each turn
+		line          string   // what the line has before --resume
+		left          string   // what is said of a secret, without which --resume alone does not go on
+		again         []string // flags in place of those
+		instead, says string   // the model then, and what is said
 	}{
-		"a key":            {env: "OPENAI_API_KEY=" + key, model: "gpt-5-codex", line: "codex-mcp ask --engine native", bare: true},
-		"a model of yours": {config: "[model_providers.oss]\nbase_url = \"$URL\"", args: []string{"-c", "model_provider=oss", "-m", "qwen 3"}, model: "qwen 3", line: "codex-mcp ask --engine native -c 'model_provider=oss' -m 'qwen 3'", bare: true, again: []string{"-m", "other"}, says: "model other in place of the conversation's qwen 3"},
+		"a key": {env: "OPENAI_API_KEY=" + key, model: "gpt-5-codex", line: "codex-mcp ask --engine native"},
+		"a model of yours": {
+			config: "[model_providers.oss]\nbase_url = \"$URL\"", args: []string{"-c", "model_provider=oss", "-m", "qwen 3"}, model: "qwen 3",
+			line:  "codex-mcp ask --engine native -c 'model_provider=oss' -m 'qwen 3'",
+			again: []string{"-m", "other"}, instead: "other", says: "model other in place of the conversation's qwen 3",
+		},
 		"a profile": {
 			config: "profile = \"b\"\n[model_providers.oss]\nbase_url = \"$URL\"\n[profiles.a]\nmodel_provider = \"oss\"\nmodel = \"in-a\"\n[profiles.b]\nmodel_provider = \"oss\"\nmodel = \"in-b\"\n",
-			args:   []string{"-p", "a"}, model: "in-a", line: "codex-mcp ask --engine native -p a", bare: true, again: []string{"-p", "b"}, says: "profile b in place of the conversation's a",
+			args:   []string{"-p", "a"}, model: "in-a", line: "codex-mcp ask --engine native -p a",
+			again: []string{"-p", "b"}, instead: "in-b", says: "profile b in place of the conversation's a",
 		},
 		"a provider of the line": {
 			args:  []string{"-c", "model_provider=x", "-c", "model_providers.x.base_url=$URL", "-c", "model_providers.x.http_headers={X-Key=\"" + key + "\"}", "-m", "m"},
 			model: "m", line: "codex-mcp ask --engine native -c 'model_provider=x' -c 'model_providers.x.base_url=$URL' -m m",
+			left: "and again with -c model_providers.x.http_headers, whose",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,21 +57,14 @@ func TestResumeLine(t *testing.T) {
 			writeConfig(t, f.home, url.Replace(tt.config))
 			bin := filepath.Join(t.TempDir(), "codex-mcp")
 			must.OK(t, os.Symlink(built(t), bin))
-			run := func(script string, args ...string) (int, string) {
+			turn := func(wantCode int, wantModel, wants, script string, args ...string) string {
+				t.Helper()
 				cmd := f.command(t.Context(), "/bin/sh", append([]string{"-c", script, "sh"}, args...)...)
 				cmd.Env = append(cmd.Env, tt.env, "OPENAI_BASE_URL="+model.BaseURL(), "PATH="+filepath.Dir(bin))
 				out, _ := cmd.CombinedOutput() // the exit status is checked
-				if strings.Contains(string(out), key) {
-					t.Errorf("%s shows a secret:\n%s", script, out)
-				}
-				return cmd.ProcessState.ExitCode(), string(out)
-			}
-			goesOn := func(want, script string, args ...string) string {
-				t.Helper()
-				code, said := run(script, args...)
-				requests := model.Requests()
-				if len(requests) == 0 || code != 0 || requests[len(requests)-1].Model() != want {
-					t.Fatalf("%s: exit status %d, want the model %q:\n%s", script, code, want, said)
+				code, said, requests := cmd.ProcessState.ExitCode(), string(out), model.Requests()
+				if code != wantCode || !strings.Contains(said, wants) || strings.Contains(said, key) || len(requests) == 0 || requests[len(requests)-1].Model() != wantModel {
+					t.Fatalf("%s: exit status %d, want %d, the model %q and %q, and no secret:\n%s", script, code, wantCode, wantModel, wants, said)
 				}
 				return said
 			}
@@ -74,30 +72,21 @@ func TestResumeLine(t *testing.T) {
 			for i := range args {
 				args[i] = url.Replace(args[i])
 			}
-			said := goesOn(tt.model, `codex-mcp ask --engine native "$@"`, append(args, "hi")...)
+			said := turn(0, tt.model, tt.left, `codex-mcp ask --engine native "$@"`, append(args, "hi")...)
 			line := regexp.MustCompile(`continue with: (.*) --resume (\S+) "…"`).FindStringSubmatch(said)
 			if line == nil || line[1] != url.Replace(tt.line) {
 				t.Fatalf("the line is %q, want %q:\n%s", line, tt.line, said)
 			}
-			if asks := strings.Contains(said, "and again with -c model_providers.x.http_headers, whose"); asks != (name == "a provider of the line") {
-				t.Error(said)
+			turn(0, tt.model, "", line[1]+" --resume "+line[2]+` "and then?"`)
+			bare := "codex-mcp ask --engine native --resume "
+			if tt.left != "" {
+				turn(3, tt.model, "or choose another with -p NAME or -c model_provider=NAME", bare+line[2]+" more")
+				return
 			}
-			goesOn(tt.model, line[1]+" --resume "+line[2]+` "and then?"`)
-			bare := "codex-mcp ask --engine native --resume " + line[2]
-			if tt.bare {
-				goesOn(tt.model, bare+" more")
-				goesOn(tt.model, "codex-mcp ask --engine native --resume last more")
-			} else if code, said := run(bare + " more"); code != 3 || !strings.Contains(said, "or choose another with -p NAME or -c model_provider=NAME") || strings.Contains(said, "continue with") {
-				t.Errorf("exit status %d: %s", code, said)
-			}
+			turn(0, tt.model, "", bare+line[2]+" more")
+			turn(0, tt.model, "", bare+"last more")
 			if tt.again != nil {
-				want := strings.Fields(tt.says)[1]
-				if tt.again[0] == "-p" {
-					want = "in-" + want
-				}
-				if said := goesOn(want, bare+` "$@" more`, tt.again...); !strings.Contains(said, tt.says) {
-					t.Error(said)
-				}
+				turn(0, tt.instead, tt.says, bare+line[2]+` "$@" more`, tt.again...)
 			}
 		})
 	}
@@ -143,31 +132,17 @@ func TestResumeForged(t *testing.T) {
 	}
 }
 
-// TestResumeOfCodex has a conversation that the installed Codex wrote, which gets its names as -c gives them, and repeats its flags.
+// TestResumeOfCodex has a conversation that the installed Codex wrote, which gets its names as -c gives them.
 func TestResumeOfCodex(t *testing.T) {
 	const id = "01997f2e-8c41-7d3a-9b52-6f0e4d1c8a37"
-	for _, tt := range []struct {
-		given, want map[string]any
-		about       []string
-	}{
-		{nil, map[string]any{"model_provider": "openai", "model": "gpt-5.5", "model_reasoning_effort": "high"}, nil},
-		{map[string]any{"profile": "work"}, map[string]any{"profile": "work"}, nil},
-		{
-			map[string]any{"model": "other", "model_provider": "openai"}, map[string]any{"model_provider": "openai", "model": "other", "model_reasoning_effort": "high"},
-			[]string{"model other in place of the conversation's gpt-5.5"},
-		},
-	} {
-		c := &configuration{home: t.TempDir(), overrides: map[string]any{}}
-		maps.Copy(c.overrides, tt.given)
-		write(t, filepath.Join(c.home, "sessions", "2026", "01", "01", "rollout-2026-01-01T00-00-00-"+id+".jsonl"),
-			`{"timestamp":"x","type":"session_meta","payload":{"id":"`+id+`","timestamp":"2026-01-01T00:00:00Z","cwd":"/w","originator":"codex_cli_rs","cli_version":"0.171.0","model_provider":"openai","instructions":null}}
+	c, task := &configuration{home: t.TempDir(), overrides: map[string]any{}}, &terminal.Task{Resume: strings.ToUpper(id)}
+	write(t, filepath.Join(c.home, "sessions", "2026", "01", "01", "rollout-2026-01-01T00-00-00-"+id+".jsonl"),
+		`{"timestamp":"x","type":"session_meta","payload":{"id":"`+id+`","timestamp":"2026-01-01T00:00:00Z","cwd":"/w","originator":"codex_cli_rs","cli_version":"0.171.0","model_provider":"openai","instructions":null}}
 {"timestamp":"x","type":"turn_context","payload":{"cwd":"/w","approval_policy":"never","sandbox_policy":{"type":"danger-full-access"},"model":"gpt-5.5","effort":"high","summary":"auto"}}
 `)
-		task := &terminal.Task{Resume: strings.ToUpper(id)}
-		must.OK(t, c.goOn(t.Context(), task))
-		must.Equal(t, "the configuration", tt.want, c.overrides)
-		must.Equal(t, "the task", []any{id, tt.about}, []any{task.Resume, task.About})
-	}
+	must.OK(t, c.goOn(t.Context(), task))
+	must.Equal(t, "the configuration", map[string]any{"model_provider": "openai", "model": "gpt-5.5", "model_reasoning_effort": "high"}, c.overrides)
+	must.Equal(t, "the task", id, task.Resume)
 }
 
 // TestSecret tells values that the line repeats from those that it leaves out.
