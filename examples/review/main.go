@@ -3,6 +3,8 @@
 //
 //	go run ./examples/review -base main
 //
+// The exit status is 0 for a review, 1 if it is not done, 2 for a wrong use, and 3 if it could not begin.
+//
 // review.yml next to it is a workflow that does so for every pull request.
 package main
 
@@ -34,8 +36,22 @@ func main() {
 	defer stop()
 	if err := start(ctx, *base, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "review:", err)
-		os.Exit(1)
+		os.Exit(status(ctx, err))
 	}
+}
+
+// errUndone is in the error of a review that began.
+var errUndone = errors.New("the review is not done")
+
+// status returns an exit status, as codex-mcp ask has it: package flag ends with 2 for a wrong use.
+func status(ctx context.Context, err error) int {
+	switch {
+	case ctx.Err() != nil:
+		return 130
+	case errors.Is(err, errUndone):
+		return 1
+	}
+	return 3
 }
 
 func start(ctx context.Context, base string, args []string) error {
@@ -55,6 +71,9 @@ func start(ctx context.Context, base string, args []string) error {
 // run reviews what differs in a folder from where it left the branch base.
 func run(ctx context.Context, c *client.Client, cwd, base string, out io.Writer) error {
 	r, err := c.Review(ctx, client.Review{Target: "base", Branch: base, Cwd: cwd})
+	if err == nil && r.Usage != nil && r.Err() != nil {
+		err = fmt.Errorf("%w: %w", errUndone, r.Err())
+	}
 	if err := cmp.Or(err, r.Err()); err != nil {
 		return err
 	}

@@ -36,11 +36,14 @@ func TestReview(t *testing.T) {
 	must.Equal(t, "result", want, out.String())
 }
 
-// TestFailedReview checks that a review without a result leaves no comment.
+// TestFailedReview checks that a review without a result leaves no comment, and the exit status.
 func TestFailedReview(t *testing.T) {
-	var out strings.Builder
-	if err := run(t.Context(), exampletest.Connect(t, providertest.Say("It looks fine.")), topic(t), "main", &out); err == nil || out.Len() > 0 {
-		t.Errorf("error %v, comment %q", err, out.String())
+	for want, turns := range map[int][]providertest.Turn{1: {providertest.Say("It looks fine.")}, 3: nil} {
+		var out strings.Builder
+		err := run(t.Context(), exampletest.Connect(t, turns...), topic(t), "main", &out)
+		if err == nil || out.Len() > 0 || status(t.Context(), err) != want {
+			t.Errorf("error %v, comment %q, want the exit status %d", err, out.String(), want)
+		}
 	}
 }
 

@@ -78,7 +78,6 @@ type session struct {
 
 	thread string
 	opened bool  // the server has opened it
-	worked bool  // the model has said or done something in it
 	over   bool  // the end was printed
 	failed error // of standard output
 }
@@ -246,11 +245,6 @@ func (s *session) follow(engine string, e client.Event) {
 		}
 		s.head(text)
 	}
-	switch e.Msg.(type) {
-	case protocol.AgentMessageDelta, protocol.AgentMessage, protocol.AgentReasoning, protocol.TokenCount, protocol.ExecApprovalRequest,
-		protocol.PatchApprovalRequest, protocol.ExecCommandBegin, protocol.PatchApplyBegin, protocol.MCPToolCallBegin:
-		s.worked = true
-	}
 	if s.task.JSON {
 		io.WriteString(s.out, Line(e.Raw)) // output records an error
 	} else {
@@ -311,7 +305,8 @@ type result struct {
 // finish prints how the call ended and returns the exit status.
 func (s *session) finish(e ended, interrupted bool) int {
 	code, failed, texts := StatusAnswered, StatusImpossible, []string{e.result.Answer}
-	if s.worked {
+	worked := e.result.Usage != nil || len(e.result.Commands)+len(e.result.Refused) > 0 || s.p.message.last != ""
+	if worked {
 		failed = StatusFailed
 	}
 	switch {
@@ -352,7 +347,7 @@ func (s *session) finish(e ended, interrupted bool) int {
 		if s.p.holds && code == StatusAnswered && texts[0] != "" {
 			io.WriteString(s.out, strings.TrimRight(Prose(texts[0]), "\n")+"\n")
 		}
-		s.foot()
+		s.foot(worked)
 	}
 	// A demo, with which nobody goes on, shows that, too.
 	nobody := func(r protocol.Refusal) bool { return r.By == string(approval.ByNobody) && s.task.Program != "" }
@@ -362,13 +357,13 @@ func (s *session) finish(e ended, interrupted bool) int {
 	return code
 }
 
-// foot prints the tokens used and the command that continues.
-func (s *session) foot() {
+// foot prints the tokens used and the command that continues, unless nothing worked.
+func (s *session) foot(worked bool) {
 	var rows []string
 	if s.p.usage != nil {
 		rows = append(rows, fmt.Sprintf("tokens: %d in, %d out", s.p.usage.TotalTokenUsage.InputTokens, s.p.usage.TotalTokenUsage.OutputTokens))
 	}
-	if s.opened && s.task.Program != "" && (s.task.Resume != "" || s.p.failure == "" || s.worked) { // else there is nothing to continue
+	if s.opened && s.task.Program != "" && (s.task.Resume != "" || s.p.failure == "" || worked) { // else there is nothing to continue
 		rows = append(rows, fmt.Sprintf(`continue with: %s --resume %s "…"`, s.task.Program, word(s.thread)))
 		if len(s.task.Left) > 0 {
 			rows = append(rows, "and again with -c "+Row(strings.Join(s.task.Left, ", -c "))+", whose values may be secrets")
