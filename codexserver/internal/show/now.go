@@ -47,11 +47,12 @@ func (n Now) Line(at time.Time, width int) string {
 	} else if o != nil && more != "" {
 		more += " · no output seen"
 	}
-	line := elicit.OneLine(n.Doing, max(width-utf8.RuneCountInString(more)-1, 20)) + more
-	if room := width - utf8.RuneCountInString(line) - utf8.RuneCountInString(` · ""`); last != "" && room >= 10 {
-		line += ` · "` + elicit.OneLine(last, room-1) + `"`
+	doing, count := elicit.OneLine(n.Doing, width), utf8.RuneCountInString
+	room := width - min(count(doing), width/3) - count(more) - count(` · ""`) - 1 // of the last line, beside a part of a long command
+	if last != "" && room >= 9 {
+		more += ` · "` + elicit.OneLine(last, room) + `"`
 	}
-	return line
+	return elicit.OneLine(doing, max(width-count(more)-1, 20)) + more
 }
 
 // Output counts the lines that a command prints, and keeps the end of what it prints. The zero value has no output.

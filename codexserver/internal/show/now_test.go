@@ -42,6 +42,9 @@ func TestNow(t *testing.T) {
 		}
 		must.Equal(t, tt.printed, tt.want, n.Line(begin.Add(tt.took), tt.width))
 	}
+	long := Now{Doing: strings.Repeat("x", 100), Output: &Output{}}
+	long.Output.Write([]byte("ok pkg/number139 0.1s"))
+	must.Equal(t, "a long command", strings.Repeat("x", 44)+`… · 1 line · "ok pkg/number139 0.1s"`, long.Line(time.Time{}, 80))
 }
 
 // FuzzOutput checks that output in two pieces is shown like the whole, on one line that is not too long.
