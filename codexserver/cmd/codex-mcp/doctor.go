@@ -386,7 +386,7 @@ func (d *diagnosis) runs() string {
 
 // remedies returns what a person can do so that tasks run. One of them is enough.
 func (d *diagnosis) remedies() (all []string) {
-	if d.Native == nil || d.Problem != d.Checks["native"] {
+	if d.Engine == "codex" || d.Native == nil || d.Problem != d.Checks["native"] {
 		return []string{"correct that; codex-mcp ask --demo shows how it works meanwhile"}
 	}
 	n := d.Native
@@ -399,7 +399,7 @@ func (d *diagnosis) remedies() (all []string) {
 		all = append(all, "use a model server of your own, such as Ollama: -c model_provider=oss -m NAME")
 	}
 	if d.Codex != nil && d.Codex.Path != "" {
-		all = append(all, "let the installed Codex run them: "+d.Codex.Problem)
+		all = append(all, "let the installed Codex run them: "+cmp.Or(d.Codex.Problem, "leave out --engine native"))
 	} else if d.Codex != nil {
 		all = append(all, "install Codex and sign in: npm i -g @openai/codex, then codex login")
 	}
