@@ -39,7 +39,7 @@ func (a *askOptions) playDemo(signalled context.Context, console *terminal.Conso
 		}
 		return os.Getenv(name)
 	}
-	if code = a.askOn(signalled, task, console, getenv, signals); code == terminal.StatusAnswered {
+	if code = a.askOn(signalled, task, console, getenv, signals); code <= terminal.StatusFailed { // also if nobody could decide
 		fmt.Fprintf(console.Err, "\n%s\n", demoNext(a.name))
 	}
 	return code

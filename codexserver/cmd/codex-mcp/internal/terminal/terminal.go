@@ -349,8 +349,7 @@ func (s *session) finish(e ended, interrupted bool) int {
 		}
 		s.foot(worked)
 	}
-	// A demo, with which nobody goes on, shows that, too.
-	nobody := func(r protocol.Refusal) bool { return r.By == string(approval.ByNobody) && s.task.Program != "" }
+	nobody := func(r protocol.Refusal) bool { return r.By == string(approval.ByNobody) }
 	if code == StatusAnswered && (e.result.Status == protocol.StatusIncomplete || slices.ContainsFunc(e.result.Refused, nobody)) {
 		return StatusFailed // the answer is not whole, or not all of it could be done
 	}
