@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
@@ -54,12 +53,15 @@ func (c *configuration) still(engine string, task *terminal.Task) error {
 }
 
 // repeated returns the command and the flags that were given, as a shell takes them, to go on with a conversation, which has its
-// folder, policy and sandbox. It leaves out what is not known to be public, and returns the keys.
+// folder. It leaves out what is not known to be public, and returns the keys.
 func (a *askOptions) repeated(flags *pflag.FlagSet) (line string, left []string) {
 	words := []string{a.name, "ask"}
-	_ = flags.ParseAll(a.line, func(f *pflag.Flag, value string) error { // which was parsed before
+	keys := map[string]string{"ask-for-approval": "approval_policy", "sandbox": "sandbox_mode"} // of startFlags
+	_ = flags.ParseAll(a.line, func(f *pflag.Flag, value string) error {                        // which was parsed before
 		switch {
-		case f.Name == "resume" || slices.Contains(startFlags, f.Name):
+		case f.Name == "resume", f.Name == "cd":
+		case keys[f.Name] != "":
+			words = append(words, "-c", keys[f.Name]+"="+value)
 		case f.Name == "config" && !public.Get().MatchString(value):
 			key, _, _ := strings.Cut(value, "=")
 			left = append(left, key)
