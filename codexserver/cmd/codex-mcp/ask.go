@@ -141,7 +141,11 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	if a.demo {
 		return status(a.playDemo(signalled, console, signals))
 	}
-	return status(a.askOn(signalled, task, console, os.Getenv, signals))
+	code := a.askOn(signalled, task, console, os.Getenv, signals)
+	if code == terminal.StatusImpossible && !a.json {
+		fmt.Fprintln(stderr, "codex-mcp doctor says what is missing")
+	}
+	return status(code)
 }
 
 func (a *askOptions) newTask(stdin io.Reader) (*terminal.Task, error) {

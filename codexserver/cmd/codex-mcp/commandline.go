@@ -94,8 +94,8 @@ func programName(argv0 string) string {
 	return "codex-mcp"
 }
 
-const about = `codex-mcp hands coding tasks to Codex for agents and editors that speak MCP. It
-replaces codex mcp-server and takes the same flags.`
+const about = `codex-mcp hands coding tasks of agents and editors that speak MCP to Codex, or to an
+engine of its own. It replaces codex mcp-server and takes the same flags.`
 
 // commands builds the tree of commands, which fill in o. A command has the flags that it uses; those that the
 // command line does not name have none, since clients start the server often. Nil names all.
