@@ -21,20 +21,16 @@ const Last = "last"
 // [engine.ErrNotFound] if there is no such conversation.
 func NamesOf(ctx context.Context, home, id string) (about protocol.ConversationSummary, names protocol.Names, err error) {
 	about.ConversationID = strings.ToLower(id)
-	path, err := rollout.Find(ctx, home, about.ConversationID)
+	about.Path, err = rollout.Find(ctx, home, about.ConversationID)
 	if id == Last {
 		var all []string
 		all, err = rollout.Paths(ctx, home)
 		for i := 0; i < len(all) && (i == 0 || err != nil); i++ {
-			path = all[i]
-			about, err = readHead(path) // an error if the user has said nothing in it
+			about, err = readHead(all[i]) // an error if the user has said nothing in it
 		}
 	}
-	var r *rollout.Rollout
-	if err == nil {
-		r, err = rollout.Load(path)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+	r, unread := rollout.Load(about.Path)
+	if err = cmp.Or(err, unread); errors.Is(err, fs.ErrNotExist) {
 		err = engine.ErrNotFound
 	}
 	if err != nil {

@@ -36,28 +36,26 @@ type stranger struct {
 func (c *crowd) follow(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
-		for oldest, full := c.oldest(); full; oldest, full = c.oldest() {
+		for oldest := c.add(conn); oldest != nil; oldest = c.add(conn) {
 			time.Sleep(time.Until(oldest.since.Add(patience)))
 			if c.remove(oldest.Conn) {
 				_ = oldest.Close()
 			}
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.strangers = append(c.strangers, stranger{conn, time.Now()})
 	case http.StateClosed:
 		c.remove(conn)
 	}
 }
 
-// oldest returns the oldest stranger, and whether there is no room for another one.
-func (c *crowd) oldest() (oldest stranger, full bool) {
+// add adds a stranger, or returns the oldest one if there is no room.
+func (c *crowd) add(conn net.Conn) *stranger {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.strangers) < maxStrangers {
-		return oldest, false
+	if len(c.strangers) == maxStrangers {
+		return new(c.strangers[0])
 	}
-	return c.strangers[0], true
+	c.strangers = append(c.strangers, stranger{conn, time.Now()})
+	return nil
 }
 
 // remove reports whether a connection was a stranger until now.

@@ -73,7 +73,7 @@ func (d *door) admit(secret string) (token string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tidy()
-	i := d.find(secret)
+	i := find(d.links, secret, func(l invite) string { return l.secret })
 	if i < 0 {
 		return "", false
 	}
@@ -93,12 +93,7 @@ func (d *door) session(token string) *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tidy()
-	found := -1
-	for i, s := range d.sessions {
-		if same(s.token, token) {
-			found = i
-		}
-	}
+	found := find(d.sessions, token, func(s *session) string { return s.token })
 	if found < 0 {
 		return nil
 	}
@@ -108,11 +103,11 @@ func (d *door) session(token string) *session {
 	return s
 }
 
-// find returns the index of the link with that secret, or -1.
-func (d *door) find(secret string) int {
+// find returns the index of what has that secret, or -1.
+func find[T any](all []T, secret string, of func(T) string) int {
 	found := -1
-	for i, l := range d.links {
-		if same(l.secret, secret) {
+	for i, one := range all {
+		if subtle.ConstantTimeCompare([]byte(of(one)), []byte(secret)) == 1 {
 			found = i
 		}
 	}
@@ -131,8 +126,6 @@ func (d *door) tidy() {
 		return true
 	})
 }
-
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // newSecret returns 256 random bits.
 func newSecret() string {

@@ -27,10 +27,9 @@ func (c *configuration) goOn(ctx context.Context, task *terminal.Task) error {
 	task.Resume = about.ConversationID
 	profile, is := c.overrides["profile"]
 	another := is && profile != old.Profile // which has a model of its own
-	for _, one := range [][2]string{
-		{"profile", old.Profile}, {"model_provider", old.Provider}, {"model", old.Model}, {"model_reasoning_effort", string(old.Effort)},
-	} {
-		key, name := one[0], one[1]
+	names := []string{old.Profile, old.Provider, old.Model, string(old.Effort)}
+	for i, key := range []string{"profile", "model_provider", "model", "model_reasoning_effort"} {
+		name := names[i]
 		switch given, is := c.overrides[key]; {
 		case name == "":
 		case is && given != name:
