@@ -297,14 +297,11 @@ func (p *printer) ends(id string) {
 
 // output prints a command's output, with what it has in the middle left out.
 func (p *printer) output(all []string) {
-	left := len(all) - headLines - tailLines
-	for i, line := range all {
-		switch {
-		case left <= 1 || i < headLines || i >= headLines+left:
-			p.line("  ", cut(Prose(strings.ToValidUTF8(line[:min(len(line), lineBytes)], "\uFFFD")), lineLength))
-		case i == headLines:
-			p.line("  ", fmt.Sprintf("… %d lines left out …", left))
-		}
+	if left := len(all) - headLines - tailLines; left > 1 {
+		all = slices.Replace(all, headLines, headLines+left, fmt.Sprintf("… %d lines left out …", left))
+	}
+	for _, line := range all {
+		p.line("  ", cut(Prose(strings.ToValidUTF8(line[:min(len(line), lineBytes)], "\uFFFD")), lineLength))
 	}
 }
 
