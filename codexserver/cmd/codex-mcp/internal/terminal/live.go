@@ -65,8 +65,8 @@ func (p *printer) wrap(text string, indent int) string {
 	for row := range strings.SplitAfterSeq(text, "\n") {
 		column := indent
 		for word := range strings.SplitAfterSeq(row, " ") {
-			begun := bytes.TrimRight(b, " ")
-			if n := utf8.RuneCountInString(strings.TrimRight(word, " \n")); width > 0 && column+n > width && len(begun) > 0 && begun[len(begun)-1] != '\n' {
+			begun, n := bytes.TrimRight(b, " "), utf8.RuneCountInString(strings.TrimRight(word, " \n"))
+			if width > 0 && column+n > width && len(begun) > 0 && begun[len(begun)-1] != '\n' {
 				b, column = append(begun, '\n'), indent
 			}
 			b, column = append(b, word...), column+utf8.RuneCountInString(word)
