@@ -3,12 +3,8 @@ package native
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -23,18 +19,17 @@ func NamesOf(ctx context.Context, home, id string) (about protocol.ConversationS
 	about.ConversationID = strings.ToLower(id)
 	about.Path, err = rollout.Find(ctx, home, about.ConversationID)
 	if id == Last {
-		var all []string
-		all, err = rollout.Paths(ctx, home)
-		for i := 0; i < len(all) && (i == 0 || err != nil); i++ {
-			about, err = readHead(all[i]) // an error if the user has said nothing in it
+		all, unread := rollout.Paths(ctx, home)
+		for err = cmp.Or(unread, err); len(all) > 0 && err != nil; all = all[1:] {
+			about, err = readHead(all[0]) // an error if the user has said nothing in it
 		}
 	}
-	r, unread := rollout.Load(about.Path)
-	if err = cmp.Or(err, unread); errors.Is(err, fs.ErrNotExist) {
-		err = engine.ErrNotFound
+	var r *rollout.Rollout
+	if err == nil {
+		r, err = load(about.Path)
 	}
 	if err != nil {
-		return about, names, fmt.Errorf("conversation %s: %w", id, err)
+		return about, names, missing("conversation "+id, err)
 	}
 	if r.Meta.Kept != nil {
 		names = r.Meta.Kept.Names
