@@ -29,7 +29,7 @@ func (a *askOptions) playDemo(signalled context.Context, console *terminal.Conso
 	// The flags of the user come between: they may set the policy, but not the provider.
 	a.overrides = append(append([]string{
 		"model=demo-script", `approval_policy="untrusted"`, `sandbox_mode="workspace-write"`,
-	}, a.overrides...), "model_provider=demo", "model_providers.dema.name=demo",
+	}, a.overrides...), "model_provider=demo",
 		"model_providers.demo.base_url=http://demo.invalid/v1", "model_providers.demo.wire_api=responses")
 	fmt.Fprintf(console.Err, "codex-mcp: demo: a script takes the place of the model; it works in %s, which is removed at the end\n", a.folder)
 	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: a.folder, JSON: a.json}
