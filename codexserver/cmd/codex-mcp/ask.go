@@ -91,14 +91,11 @@ func (a *askOptions) check(fs *pflag.FlagSet) (err error) {
 
 var errNoTask = errors.New(`there is no task: pass it as an argument, as in codex-mcp ask "why do the tests fail?", or pass - to read it from standard input; --demo shows how it works`)
 
-// read returns the task; stdin is nil when it is a terminal.
-func (a *askOptions) read(stdin io.Reader) (string, error) {
+// read returns the task; piped says that standard input is no terminal.
+func (a *askOptions) read(piped bool) (string, error) {
 	task := strings.Join(a.task, " ")
-	if task == "-" || task == "" && stdin != nil {
-		if stdin == nil {
-			stdin = os.Stdin
-		}
-		b, err := io.ReadAll(io.LimitReader(stdin, terminal.MaxTask+1))
+	if task == "-" || task == "" && piped {
+		b, err := io.ReadAll(io.LimitReader(os.Stdin, terminal.MaxTask+1))
 		switch {
 		case err != nil:
 			return "", fmt.Errorf("reading the task: %w", err)
@@ -117,14 +114,10 @@ func (a *askOptions) read(stdin io.Reader) (string, error) {
 func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	defer program.SurviveBrokenPipes()()
 	console := terminal.Standard(os.Stdin, stdout, stderr)
-	var piped io.Reader
-	if console.Input == nil {
-		piped = os.Stdin
-	}
-	var task *terminal.Task
+	prompt := ""
 	if !a.demo {
 		var err error
-		if task, err = a.newTask(piped); err != nil {
+		if prompt, err = a.read(console.Input == nil); err != nil {
 			fmt.Fprintln(stderr, "codex-mcp:", err)
 			return status(2)
 		}
@@ -141,23 +134,12 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	if a.demo {
 		return status(a.playDemo(signalled, console, signals))
 	}
+	task := &terminal.Task{Prompt: prompt, Resume: a.resume, Folder: a.folder, JSON: a.json, Program: a.again, Left: a.left} // a resumed one has its folder
 	code := a.askOn(signalled, task, console, os.Getenv, signals)
 	if code == terminal.StatusImpossible && !a.json {
 		fmt.Fprintln(stderr, "codex-mcp doctor says what is missing")
 	}
 	return status(code)
-}
-
-func (a *askOptions) newTask(stdin io.Reader) (*terminal.Task, error) {
-	prompt, err := a.read(stdin)
-	if err != nil {
-		return nil, err
-	}
-	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json, Program: a.again, Left: a.left}
-	if a.resume == "" { // a resumed conversation has its folder
-		task.Folder = a.folder
-	}
-	return task, nil
 }
 
 // askOn makes the server as for any client, connects to it in memory, and runs the task. The first
