@@ -45,7 +45,7 @@ func TestDoctorPromises(t *testing.T) {
 		"a window that the server has": {codex: "model_context_window = 8192"},
 		"a server that is off":         {codex: "[mcp_servers.docs]\ncommand = \"nosuch\"\nenabled = false"},
 
-		"no helper":                 {ours: `sandbox.helper = ["nosuch"]`, want: "sandbox.helper: no sandbox on this system: the helper:"},
+		"no helper":                 {ours: `sandbox.helper = ["nosuch"]`, want: "commands       no sandbox works, so you are asked about every command: no sandbox on this system: the helper:"},
 		"a log that commands write": {ours: `approvals.log = "$CWD/a.log"`, want: "approvals.log: commands can write in ", stops: true},
 		"a log in the folder":       {ours: `approvals.log = "rel.log"`, want: "approvals.log: commands can write in ", stops: true},
 		"no instructions":           {codex: `model_instructions_file = "/no/such.md"`, want: "model_instructions_file: ", stops: true},
