@@ -134,7 +134,8 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	if a.demo {
 		return status(a.playDemo(signalled, console, signals))
 	}
-	task := &terminal.Task{Prompt: prompt, Resume: a.resume, Folder: a.folder, JSON: a.json, Program: a.again, Left: a.left} // a resumed one has its folder
+	// A conversation that is resumed has its own folder.
+	task := &terminal.Task{Prompt: prompt, Resume: a.resume, Folder: a.folder, JSON: a.json, Program: a.again, Left: a.left}
 	code := a.askOn(signalled, task, console, os.Getenv, signals)
 	if code == terminal.StatusImpossible && !a.json {
 		fmt.Fprintln(stderr, "codex-mcp doctor says what is missing")
