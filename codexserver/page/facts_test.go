@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 )
@@ -42,7 +43,11 @@ func TestFacts(t *testing.T) {
 	}
 	check := func(event protocol.EventMsg, q *elicit.Question) {
 		t.Helper()
-		card := string(must.Get(json.Marshal(viewQuestion(&approval.Request{Event: event, Question: q})))(t))
+		view := viewQuestion(&approval.Request{Event: event, Question: q})
+		card := string(must.Get(json.Marshal(view))(t))
+		if strings.Contains(q.Message, plain.Hidden) != view.Hidden {
+			t.Errorf("characters are hidden: %t\n%s\nand the client reads\n%s", view.Hidden, card, q.Message)
+		}
 		for _, word := range word.FindAllString(q.Message, -1) {
 			if !strings.Contains(card, word) {
 				t.Errorf("no %s on the card\n%s\nand the client reads\n%s", word, card, q.Message)
@@ -50,7 +55,7 @@ func TestFacts(t *testing.T) {
 		}
 		for line := range strings.SplitSeq(q.Message, "\n") {
 			shown := string(must.Get(json.Marshal(line))(t))
-			if !strings.HasPrefix(line, "Allow ") && !strings.HasPrefix(line, "Reason given by the model: ") && !strings.HasPrefix(line, "- ") &&
+			if line != plain.Hidden && !strings.HasPrefix(line, "Allow ") && !strings.HasPrefix(line, "Reason given by the model: ") && !strings.HasPrefix(line, "- ") &&
 				!strings.HasPrefix(line, approval.DiffIndent) && !strings.Contains(card, strings.Trim(shown, `"`)) {
 				t.Errorf("not on the card\n%s\nis\n%s", card, line)
 			}
@@ -77,14 +82,8 @@ func TestFacts(t *testing.T) {
 		{Cwd: "/work", Changes: map[string]protocol.FileChange{hidden: {Add: &protocol.FileContent{}}}},
 		{Cwd: "/work", Changes: map[string]protocol.FileChange{"/work/a": {Add: &protocol.FileContent{}}}, Links: map[string]string{"/work/a": hidden}},
 	} {
-		if q := approval.PatchQuestion(e, "", ""); !strings.Contains(q.Message, "(contains hidden characters)") || !viewQuestion(&approval.Request{Event: e, Question: q}).Hidden {
-			t.Errorf("the card does not say that characters are hidden: %+v", e)
-		}
+		check(e, approval.PatchQuestion(e, "", ""))
 	}
-	if e := (protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: hidden}); !viewQuestion(&approval.Request{Event: e, Question: &elicit.Question{}}).Hidden {
-		t.Error("the card does not say that the folder has hidden characters")
-	}
-	if card := viewQuestion(&approval.Request{Event: patch, Question: &elicit.Question{}}); card.Files[0].Why != patch.Why["/work/a"] || card.Files[1].Why != patch.Why["/to"] {
-		t.Errorf("the card says why as %+v", card.Files)
-	}
+	in := protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: hidden}
+	check(in, approval.ExecQuestion(in, "", ""))
 }
