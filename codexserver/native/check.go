@@ -3,6 +3,7 @@ package native
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -145,8 +146,8 @@ func (r *Report) reach(ctx context.Context, e *Engine, cfg *config.Config) {
 	}
 }
 
-// Reach connects to an address, unless it is "", through its proxy, with a TLS handshake if it is https, and sends no key.
-// The error says what to do about it.
+// Reach connects to a provider's address, unless it is "", as [Check] does, but without a key. Whatever is answered is no error,
+// which says what to do about it.
 func Reach(ctx context.Context, address string, getenv func(string) string) error {
 	if address == "" {
 		return nil
@@ -156,5 +157,9 @@ func Reach(ctx context.Context, address string, getenv func(string) string) erro
 		return err
 	}
 	defer web.CloseIdleConnections()
-	return (&model.Client{Provider: config.Provider{BaseURL: address}, HTTP: web, Getenv: getenv}).Reach(ctx)
+	err = (&model.Client{Provider: config.Provider{BaseURL: address}, HTTP: web, Getenv: getenv}).Check(ctx, "")
+	if unreached, is := errors.AsType[*model.ConnectError](err); is {
+		return unreached
+	}
+	return nil
 }

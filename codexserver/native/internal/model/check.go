@@ -69,27 +69,6 @@ func (c *Client) Check(ctx context.Context, name string) error {
 	return fmt.Errorf("the provider does not list the model %q: choose one of its models%s", name, meant)
 }
 
-// Reach requests nothing of the provider's host, through its proxy and with a TLS handshake if it has one, and sends no
-// key. The error says why that fails, and what to do about it. It waits 5 seconds at most.
-func (c *Client) Reach(ctx context.Context) error {
-	target, err := c.target("")
-	if err != nil {
-		return err
-	}
-	var now phase
-	ctx, stop := context.WithTimeout(now.trace(ctx), checkTimeout)
-	defer stop()
-	r := (&http.Request{Method: http.MethodHead, URL: target, Header: http.Header{}}).WithContext(ctx)
-	answer, err := c.HTTP.Transport.RoundTrip(r)
-	switch {
-	case err == nil:
-		return answer.Body.Close()
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return c.silence(&now, checkTimeout, target)
-	}
-	return c.connectErr(r, err)
-}
-
 // refusesKey reports whether a refusal is about the key, and not only about the list. Gemini refuses a
 // key with status 400.
 func refusesKey(e *ProviderError) bool {
