@@ -30,6 +30,7 @@ type askOptions struct {
 	*options
 	task       []string // its words
 	resume     string
+	lastly     string // the check
 	demo, json bool
 	again      string   // the command that goes on with a conversation
 	left       []string // the keys that it leaves out
@@ -61,6 +62,7 @@ an engine or a network, and 130 after ctrl-C.`,
 	if o.names(cmd) {
 		fs := cmd.Flags()
 		fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
+		fs.StringVar(&a.lastly, "check", "", "run this `COMMAND` when the model says that it is done, and have it work on while that fails, three tries in all")
 		fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, and needs no key and no network")
 		fs.BoolVar(&a.json, "json", false, "print events and the result as JSON, one on each line")
 	}
@@ -74,7 +76,7 @@ func (a *askOptions) check(fs *pflag.FlagSet) (err error) {
 	case a.demo && len(a.task) > 0:
 		return errors.New("--demo brings its own task")
 	case a.demo:
-		names, words = []string{"engine", "codex", "cd", "profile", "resume"}, "--demo has its own engine, configuration and folder; leave out --%s"
+		names, words = []string{"engine", "codex", "cd", "profile", "resume", "check"}, "--demo has its own engine, configuration and folder; leave out --%s"
 	case !fs.Changed("resume"):
 		a.folder, err = existingFolder(a.folder)
 		return err
@@ -135,7 +137,7 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		return status(a.playDemo(signalled, console, signals))
 	}
 	// A conversation that is resumed has its own folder.
-	task := &terminal.Task{Prompt: prompt, Resume: a.resume, Folder: a.folder, JSON: a.json, Program: a.again, Left: a.left}
+	task := &terminal.Task{Prompt: prompt, Check: a.lastly, Resume: a.resume, Folder: a.folder, JSON: a.json, Program: a.again, Left: a.left}
 	code := a.askOn(signalled, task, console, os.Getenv, signals)
 	if code == terminal.StatusImpossible && !a.json {
 		fmt.Fprintln(stderr, "codex-mcp doctor says what is missing")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -41,4 +42,22 @@ func (s *person) command(t *testing.T, args ...string) *exec.Cmd {
 	cmd.Dir = s.f.cwd
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.f.home, "CODEX_BIN="+filepath.Join(s.f.home, "none"))
 	return cmd
+}
+
+// TestEndToEndAskCheck says at the end of a task whether its check passed, also by the exit status.
+func TestEndToEndAskCheck(t *testing.T) {
+	t.Parallel()
+	for check, want := range map[string]string{
+		"true":   "The check `true` passed.",
+		"exit 4": "The task is not done: the check `exit 4` failed with exit code 4 at try 3.",
+	} {
+		done := providertest.Say("All done.")
+		done.Repeat = true
+		s := sit(t, done)
+		cmd := s.command(t, "ask", "--engine", "native", "-a", "never", "--check", check, "do it")
+		out, err := cmd.CombinedOutput()
+		if !strings.Contains(string(out), want) || (err == nil) != (check == "true") {
+			t.Errorf("%s: %v: %s", check, err, out)
+		}
+	}
 }

@@ -27,6 +27,8 @@ import (
 type Task struct {
 	// Prompt is the text of the task.
 	Prompt string
+	// Check is the command that says whether the task is done. Empty means that none does.
+	Check string
 	// Resume continues the conversation with this id. Empty begins a new one.
 	Resume string
 	// About is what is said of a conversation that continues, in lines.
@@ -221,6 +223,9 @@ func (s *session) call(running, call context.Context, t jsonrpc.Transport) (resu
 	task := client.Task{
 		Prompt: s.task.Prompt, Thread: s.task.Resume,
 		Watch: client.Watch{Event: func(e client.Event) { s.follow(engine, e) }},
+	}
+	if s.task.Check != "" {
+		task.Arguments = map[string]any{"check": s.task.Check}
 	}
 	for _, line := range s.task.About {
 		s.head(line)
