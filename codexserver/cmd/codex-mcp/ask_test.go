@@ -59,5 +59,9 @@ func TestEndToEndAskCheck(t *testing.T) {
 		if !strings.Contains(string(out), want) || (err == nil) != (check == "true") {
 			t.Errorf("%s: %v: %s", check, err, out)
 		}
+		log, err := os.ReadFile(filepath.Join(s.f.home, "codex-mcp", "approvals.log"))
+		if lines := strings.Count(string(log), `"event":"begins"`); err != nil || lines == 0 || lines != strings.Count(string(log), `"event":"ends"`) || !strings.Contains(string(log), check) {
+			t.Errorf("%s: the log is %s (%v)", check, log, err)
+		}
 	}
 }

@@ -108,6 +108,9 @@ func checkCases() []checkCase {
 		{name: "no network", tries: []string{""}, check: "echo 'Could not resolve host: example.com'; exit 6", want: "incomplete - 6 1", says: []string{"network_access"}},
 		{name: "spent", tries: []string{""}, check: "sleep 600", arguments: `,"budget":{"minutes":0.05}`, want: "aborted - - 1", says: []string{"budget of 0.05 minutes reached", "it did not end"}},
 		{name: "steered", tries: []string{"", "echo x >made"}, check: begins + "true", during: func(r *checkRun) {
+			if list := r.client.Use(r.Context(), "codex-list", `{}`); !strings.Contains(list, `"doing":"checking: until [ -e go ]`) {
+				r.Errorf("while it checks, codex-list says %s", list)
+			}
 			end("codex-reply", `,"prompt":"steered-into-it","while-running":"steer"`)(r)
 			writeFile(r, r.path("go"), "", 0o600)
 		}, want: "completed true 0 2", then: func(r *checkRun) {
