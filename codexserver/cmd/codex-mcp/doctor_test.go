@@ -12,11 +12,16 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -24,7 +29,7 @@ import (
 // status and the first line say so. Without a connection ask says the same, in one line and in three seconds, and names doctor.
 func TestDoctorCauses(t *testing.T) {
 	t.Parallel()
-	const list = `{"data":[{"id":"good-model"},{"id":"other"}]}`
+	const list, window = `{"data":[{"id":"good-model"},{"id":"other"}]}`, `{"data":[{"id":"good-model","meta":{"n_ctx":8192}}]}`
 	good := func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer secret-key-1" }
 	serve := func(answer func(w http.ResponseWriter, r *http.Request) (status int, body string)) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,11 +81,14 @@ func TestDoctorCauses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		at, model, env string
 		keys           string // of the provider, besides its address; "" names a variable
+		args           string // of doctor
 		code           int
 		want           string // in the first line
 		ask            bool   // it does not connect
 	}{
 		"fine":                       {at: whole(list, false), want: "tasks can run"},
+		"the server's window":        {at: whole(window, false), args: "-c model_context_window=8192", want: "tasks can run, with"},
+		"a larger window":            {at: whole(window, false), args: "-c model_context_window=65536", code: 1, want: "model_context_window: 65536, and the server takes 8192 tokens: remove the key"},
 		"fine, public list":          {at: whole(list, true), want: "tasks can run"},
 		"an alias":                   {at: whole(list, false), model: "alias", want: "tasks can run"},
 		"a variant":                  {at: whole(list, false), model: "other:online", want: "tasks can run"},
@@ -140,6 +148,9 @@ func TestDoctorCauses(t *testing.T) {
 				if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 					t.Fatal(err)
 				}
+				if made, err := filepath.Glob(filepath.Join(f.home, "*doctor*")); err != nil || len(made) > 0 {
+					t.Errorf("%q leaves %v (%v)", words, made, err)
+				}
 				if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 || bytes.Contains(all, []byte("\x1b")) {
 					t.Errorf("%q leaves %v (%v) and says %q", words, left, err, all)
 				}
@@ -150,15 +161,19 @@ func TestDoctorCauses(t *testing.T) {
 				}
 				return cmd.ProcessState.ExitCode(), string(all)
 			}
-			code, screen := start("doctor")
-			if first, _, _ := strings.Cut(screen, "\n"); code != tt.code || !strings.Contains(first, tt.want) {
+			code, screen := start(append(strings.Fields(tt.args), "doctor")...)
+			said, todo, _ := strings.Cut(screen, "\n")
+			if tt.args != "" {
+				said += todo // turns run, and what does not hold stands below
+			}
+			if code != tt.code || !strings.Contains(said, tt.want) {
 				t.Errorf("exit status %d, want %d and %q:\n%s", code, tt.code, tt.want, screen)
 			}
 			if !tt.ask {
 				return
 			}
 			began := time.Now()
-			_, said := start("ask", "hi")
+			_, said = start("ask", "hi")
 			want, _, _ := strings.Cut(tt.want, ": ")
 			if took := time.Since(began); strings.Count(strings.TrimSpace(said), "\n") > 3 || !strings.HasSuffix(said, "\ncodex-mcp doctor says what is missing\n") || !strings.Contains(said, strings.TrimSuffix(want, "/models")) || took > 3*time.Second {
 				t.Errorf("ask took %v:\n%s", took, said)
@@ -195,5 +210,35 @@ func TestQuota(t *testing.T) {
 	} {
 		q := quotaOf(t.Context(), func(context.Context) (*protocol.RateLimits, error) { return limits, nil })
 		must.Equal(t, "words", want, q.words+q.Unknown)
+	}
+}
+
+// TestCodexNetwork tries the addresses of an installed Codex, of which some do not answer.
+func TestCodexNetwork(t *testing.T) {
+	nobody := testenv.Nobody(t)
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request came") }))
+	t.Cleanup(secure.Close)
+	const elsewhere = "not tried here"
+	plain := strings.Replace(secure.URL, "https", "http", 1)
+	for _, tt := range []struct {
+		provider, config string
+		method           protocol.AuthMode
+		address, want    string
+	}{
+		{"", "", protocol.AuthAPIKey, "https://api.openai.com/v1", elsewhere},
+		{"openai", "", protocol.AuthChatGPT, "https://chatgpt.com/backend-api/codex", elsewhere},
+		{"openai", fmt.Sprintf("openai_base_url = %q", secure.URL), protocol.AuthAPIKey, secure.URL, "has an unknown authority"},
+		{"p", fmt.Sprintf("model_providers.p.base_url = %q", "http://"+nobody), "", "http://" + nobody, "no model server listens at"},
+		{"p", fmt.Sprintf("model_providers.p.base_url = %q", plain), "", plain, ""},
+		{"unknown", "", "", "", ""},
+	} {
+		home := t.TempDir()
+		writeConfig(t, home, tt.config)
+		cfg := must.Get(config.Load(config.Layers{Home: home}))(t)
+		address := codexAddress(cfg, &appserver.Report{Provider: tt.provider, Account: &appserver.Account{Method: tt.method}})
+		must.Equal(t, tt.provider, tt.address, address)
+		if tt.want != elsewhere {
+			must.Fail(t, address, tt.want, native.Reach(t.Context(), address, func(string) string { return "" }))
+		}
 	}
 }
