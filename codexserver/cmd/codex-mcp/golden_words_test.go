@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/spf13/cobra"
@@ -22,16 +23,18 @@ var varies = []struct{ old, new string }{
 	{`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d[.\d]*)?(Z|[+-]\d\d:\d\d)?`, `<TIME>`},
 	{`codex-mcp dev( \(|, )go.*`, `codex-mcp dev$1<BUILD>`},
 	{`\b[A-Z2-7]{52}\b`, `<TOKEN>`},
+	{`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`, `<UUID>`},
 }
 
 // TestGoldenLines runs the command lines in testdata/golden/*.txt: each "$ PROGRAM ARGUMENTS" is followed by what it prints, its
 // exit status, and whether it printed to standard error; -update rewrites that. A line "> FILE TEXT" writes a file of CODEX_HOME,
-// whose lines end with semicolons. At $NOBODY nobody listens.
+// whose lines end with semicolons. A line "& WORDS" runs, with the words, what the line before names to go on with. At $NOBODY
+// nobody listens.
 func TestGoldenLines(t *testing.T) {
 	for _, file := range must.Get(filepath.Glob(filepath.Join("testdata", "golden", "*.txt")))(t) {
 		file = must.Get(filepath.Abs(file))(t)
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			f, model := newFolders(t), providertest.New()
+			f, model := newFolders(t), providertest.New(providertest.Turn{Text: []string{"Hello."}, Repeat: true})
 			t.Cleanup(model.Close)
 			t.Chdir(f.cwd)
 			for name, value := range map[string]string{"HOME": f.user, "CODEX_HOME": f.home, "PATH": f.user, "TMPDIR": "/tmp", "CODEX_BIN": ""} {
@@ -40,16 +43,25 @@ func TestGoldenLines(t *testing.T) {
 			want := string(must.Get(os.ReadFile(file))(t))
 			nobody := testenv.Nobody(t)
 			own := strings.NewReplacer("'"+f.cwd+"'", "$CWD", f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", model.BaseURL(), "$BASE_URL", nobody, "$NOBODY")
+			address := strings.NewReplacer("$NOBODY", nobody, "$BASE_URL", model.BaseURL())
 			var all strings.Builder
+			var next []string // words, to go on with
 			for line := range strings.Lines(want) {
 				kind, words, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 				name, words, _ := strings.Cut(words, " ")
+				args := strings.Fields(address.Replace(words))
+				if kind == "&" {
+					name, args = "codex-mcp", append(next, name, words)
+				}
 				switch kind {
 				case ">":
-					write(t, filepath.Join(f.home, name), strings.NewReplacer("; ", "\n", "$BASE_URL", model.BaseURL()).Replace(words)+"\n")
+					write(t, filepath.Join(f.home, name), strings.ReplaceAll(address.Replace(words), "; ", "\n")+"\n")
 					fmt.Fprintf(&all, "%s\n", line)
-				case "$":
-					code, stdout, stderr := runLine(t, name, strings.Fields(strings.ReplaceAll(words, "$NOBODY", nobody))...)
+				case "$", "&":
+					code, stdout, stderr := runLine(t, name, args...)
+					if goOn := regexp.MustCompile(`continue with: codex-mcp (.*) "…"`).FindStringSubmatch(stderr); goOn != nil {
+						next, _ = shellword.Split(goOn[1])
+					}
 					if control.MatchString(stdout + stderr) {
 						t.Errorf("%sa terminal gets control characters: %q", line, stdout+stderr)
 					}

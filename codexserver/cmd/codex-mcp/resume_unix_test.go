@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,80 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
-
-// TestResumeLine runs the line that ask prints to go on with, after the ways to start that doctor names, and --resume alone: each
-// goes on with the conversation's own provider and model.
-func TestResumeLine(t *testing.T) {
-	t.Parallel()
-	const key = "sk-secret-12345"
-	for name, tt := range map[string]struct {
-		env, config   string // $URL is the address of the model
-		args          []string
-		model         string   // that answers each turn
-		line          string   // what the line has before --resume
-		left          string   // what is said of a secret, without which --resume alone does not go on
-		again         []string // flags in place of those
-		instead, says string   // the model then, and what is said
-	}{
-		"a key": {env: "OPENAI_API_KEY=" + key, model: "gpt-5-codex", line: "codex-mcp ask --engine native"},
-		"a model of yours": {
-			config: "[model_providers.oss]\nbase_url = \"$URL\"", args: []string{"-c", "model_provider=oss", "-m", "qwen 3"}, model: "qwen 3",
-			line:  "codex-mcp ask --engine native -c 'model_provider=oss' -m 'qwen 3'",
-			again: []string{"-m", "other"}, instead: "other", says: "model other in place of the conversation's qwen 3",
-		},
-		"a profile": {
-			config: "profile = \"b\"\n[model_providers.oss]\nbase_url = \"$URL\"\n[profiles.a]\nmodel_provider = \"oss\"\nmodel = \"in-a\"\n[profiles.b]\nmodel_provider = \"oss\"\nmodel = \"in-b\"\n",
-			args:   []string{"-p", "a"}, model: "in-a", line: "codex-mcp ask --engine native -p a",
-			again: []string{"-p", "b"}, instead: "in-b", says: "profile b in place of the conversation's a",
-		},
-		"a provider of the line": {
-			args:  []string{"-c", "model_provider=x", "-c", "model_providers.x.base_url=$URL", "-c", "model_providers.x.http_headers={X-Key=\"" + key + "\"}", "-m", "m"},
-			model: "m", line: "codex-mcp ask --engine native -c 'model_provider=x' -c 'model_providers.x.base_url=$URL' -m m",
-			left: "and again with -c model_providers.x.http_headers, whose",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f, model := newFolders(t), providertest.New(providertest.Turn{Text: []string{"Hello."}, Repeat: true})
-			t.Cleanup(model.Close)
-			url := strings.NewReplacer("$URL", model.BaseURL())
-			writeConfig(t, f.home, url.Replace(tt.config))
-			bin := filepath.Join(t.TempDir(), "codex-mcp")
-			must.OK(t, os.Symlink(built(t), bin))
-			turn := func(wantCode int, wantModel, wants, script string, args ...string) string {
-				t.Helper()
-				cmd := f.command(t.Context(), "/bin/sh", append([]string{"-c", script, "sh"}, args...)...)
-				cmd.Env = append(cmd.Env, tt.env, "OPENAI_BASE_URL="+model.BaseURL(), "PATH="+filepath.Dir(bin))
-				out, _ := cmd.CombinedOutput() // the exit status is checked
-				code, said, requests := cmd.ProcessState.ExitCode(), string(out), model.Requests()
-				if code != wantCode || !strings.Contains(said, wants) || strings.Contains(said, key) || len(requests) == 0 || requests[len(requests)-1].Model() != wantModel {
-					t.Fatalf("%s: exit status %d, want %d, the model %q and %q, and no secret:\n%s", script, code, wantCode, wantModel, wants, said)
-				}
-				return said
-			}
-			args := slices.Clone(tt.args)
-			for i := range args {
-				args[i] = url.Replace(args[i])
-			}
-			said := turn(0, tt.model, tt.left, `codex-mcp ask --engine native "$@"`, append(args, "hi")...)
-			line := regexp.MustCompile(`continue with: (.*) --resume (\S+) "…"`).FindStringSubmatch(said)
-			if line == nil || line[1] != url.Replace(tt.line) {
-				t.Fatalf("the line is %q, want %q:\n%s", line, tt.line, said)
-			}
-			turn(0, tt.model, "", line[1]+" --resume "+line[2]+` "and then?"`)
-			bare := "codex-mcp ask --engine native --resume "
-			if tt.left != "" {
-				turn(3, tt.model, "or choose another with -p NAME or -c model_provider=NAME", bare+line[2]+" more")
-				return
-			}
-			turn(0, tt.model, "", bare+line[2]+" more")
-			turn(0, tt.model, "", bare+"last more")
-			if tt.again != nil {
-				turn(0, tt.instead, tt.says, bare+line[2]+` "$@" more`, tt.again...)
-			}
-		})
-	}
-}
 
 // TestResumeForged goes on with a conversation whose file somebody else wrote: an address, a policy and a sandbox in it change
 // nothing, and a provider or a profile only if the configuration has it.
