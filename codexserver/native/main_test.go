@@ -92,7 +92,8 @@ func TestPromises(t *testing.T) {
 func subject(t *testing.T, wire string) *enginetest.Subject {
 	model := providertest.New()
 	t.Cleanup(model.Close)
-	e := open(t, native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
+	home := "HOME=" + t.TempDir() // without the profile of who runs the tests
+	e := open(t, native.Options{CodexHome: t.TempDir(), Environ: []string{"PATH=" + os.Getenv("PATH"), home}, Overrides: map[string]any{
 		"model":                                   "mock-model",
 		"model_provider":                          "mock",
 		"model_providers.mock.name":               "mock",

@@ -55,6 +55,7 @@ func TestEndToEndAskCheck(t *testing.T) {
 		done.Repeat = true
 		s := sit(t, done)
 		cmd := s.command(t, "ask", "--engine", "native", "-a", "never", "--check", check, "do it")
+		cmd.Env = append(cmd.Env, "HOME="+s.f.user) // without the profile of who runs the tests
 		out, err := cmd.CombinedOutput()
 		if !strings.Contains(string(out), want) || (err == nil) != (check == "true") {
 			t.Errorf("%s: %v: %s", check, err, out)
