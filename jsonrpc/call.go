@@ -23,7 +23,7 @@ import (
 // calls holds the outgoing calls without an answer.
 type calls struct {
 	next    int64
-	pending map[ID]*Call
+	pending map[int64]*Call // by the number of the id
 	// Set together with taking all of pending: a call is either among those or refused.
 	err error // no answer will come any more
 
@@ -52,6 +52,12 @@ type Call struct {
 
 // ID returns the id of the call.
 func (c *Call) ID() ID { return c.id }
+
+// number returns the number of the id; 0 for a call that was refused without one, and is not pending.
+func (c *Call) number() int64 {
+	n, _ := c.id.Int()
+	return n
+}
 
 // Done is closed when the call has ended: answered, cancelled or failed.
 func (c *Call) Done() <-chan struct{} { return c.ready }
@@ -117,7 +123,7 @@ func (p *Peer) Start(ctx context.Context, method string, params any) *Call {
 		// The call may have ended already, before complete could see stop. While it is
 		// pending nothing completes it: that begins with the lock taken here.
 		p.mu.Lock()
-		waits := p.calls.pending[c.id] == c
+		waits := p.calls.pending[c.number()] == c
 		if waits {
 			c.stop = stop
 		}
@@ -169,7 +175,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		return err
 	}
 	// Registered before it is sent: the answer may be read before send returns.
-	cs.pending[c.id] = c
+	cs.pending[c.number()] = c
 	p.mu.Unlock()
 	err := p.send(ctx, b, refusable, ifPrompt)
 	// If retire reports false, the end of the connection has completed the call with its
@@ -194,10 +200,10 @@ func (c *Call) ended(err error) {
 func (p *Peer) retire(c *Call) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.calls.pending[c.id] != c {
+	if p.calls.pending[c.number()] != c {
 		return false
 	}
-	delete(p.calls.pending, c.id)
+	delete(p.calls.pending, c.number())
 	return true
 }
 
@@ -255,15 +261,17 @@ func (p *Peer) resolve(m *message) bool {
 	p.mu.Lock()
 	// Looked up and removed under one lock: a second answer with the same id finds no
 	// call.
-	id := m.id
-	c := cs.pending[id]
-	if text, is := id.Str(); c == nil && is && p.o.TextIDs {
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			id = mcptypes.IntID(n)
-			c = cs.pending[id]
-		}
+	var c *Call
+	n, ok := m.id.Int()
+	if text, is := m.id.Str(); is && p.o.TextIDs {
+		var err error
+		n, err = strconv.ParseInt(text, 10, 64)
+		ok = err == nil
 	}
-	delete(cs.pending, id)
+	if ok {
+		c = cs.pending[n]
+		delete(cs.pending, n)
+	}
 	p.mu.Unlock()
 	if c == nil {
 		return false

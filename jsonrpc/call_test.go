@@ -129,7 +129,10 @@ func TestStart(t *testing.T) {
 		abandon(errors.New("enough"))
 		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"enough"}}`)
 		wantErr(t, c.Result(nil), context.Canceled, "cancelled call")
-		wantErr(t, r.p.Start(ctx, "d", nil).Result(nil), context.Canceled, "call with an ended context")
+		refused := r.p.Start(ctx, "d", nil)
+		if wantErr(t, refused.Result(nil), context.Canceled, "call with an ended context"); !refused.ID().IsZero() {
+			t.Errorf("a refused call has the id %v", refused.ID())
+		}
 
 		ctx, cancel := context.WithTimeout(bg, time.Second)
 		defer cancel()

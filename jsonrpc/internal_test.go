@@ -71,7 +71,7 @@ func TestPending(t *testing.T) {
 	x, _ := Pipe()
 	p := NewPeer(x, nil, nil)
 	for i := range maxPending {
-		p.calls.pending[mcptypes.IntID(int64(i))] = nil
+		p.calls.pending[int64(i)] = nil
 	}
 	if err := p.Start(t.Context(), "x", nil).Result(nil); !errors.Is(err, ErrFull) {
 		t.Errorf("got %v", err)

@@ -93,7 +93,7 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p.h = h
 	p.d = dialect{depth: maxDepth, lenient: p.o.LenientVersion, answers: p.o.LenientAnswers}
 	p.ctx.live.base, p.ctx.conn.base = context.Background(), context.Background()
-	p.in.inflight, p.calls.pending = map[ID]*Request{}, map[ID]*Call{}
+	p.in.inflight, p.calls.pending = map[ID]*Request{}, map[int64]*Call{}
 	p.out = newEgress(t, p.o.MaxUnsent)
 	p.out.ctx = &p.ctx.conn
 	p.out.broken = p.broke

@@ -74,10 +74,27 @@ func (s Scalar) Int() (int64, bool) { return s.num, s.kind == kindInt }
 
 // ParseScalar reads one JSON value: a string or an integer.
 func ParseScalar(text []byte) (s Scalar, err error) {
+	if n, ok := shortInt(text); ok {
+		return IntScalar(n), nil
+	}
 	if wrong := Read(text, true, Into(&s, ReadScalar)); wrong != nil {
 		return s, errors.New(wrong.Msg)
 	}
 	return s, nil
+}
+
+// shortInt reads what nearly every id is: 1 to 18 digits, which an int64 holds. It leaves all else to the decoder.
+func shortInt(text []byte) (n int64, ok bool) {
+	if len(text) == 0 || len(text) > 18 || len(text) > 1 && text[0] == '0' {
+		return 0, false
+	}
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int64(c-'0')
+	}
+	return n, true
 }
 
 // parseInteger reads a JSON number whose value is an integer, in any notation. A value
