@@ -4,10 +4,12 @@
 //
 //	go run ./jsonrpc > results.md            # all of it, some minutes
 //	go run ./jsonrpc -work seq -link pipe    # one cell
+//	go run ./jsonrpc -count                  # instructions and system calls, beside go.lsp.dev/jsonrpc2, some minutes
 //	go run ./jsonrpc -tricks                 # jsonrpc without each of its tricks, some minutes
 //	go run ./jsonrpc -cases ../../jsonrpc/testdata
 //
-// They run in the folder of the module. The last one measures nothing: it sends the raw and nasty cases that the tests of
+// They run in the folder of the module. -count needs valgrind and perf on Linux, and says so without them; what it prints
+// depends little on what else the machine does. The last one measures nothing: it sends the raw and nasty cases that the tests of
 // jsonrpc have to a server of each peer, a child process for each case, and prints how many are answered as they should
 // be. A minute without reading is six seconds here.
 //
@@ -42,9 +44,12 @@ func main() {
 	works := flag.String("work", "seq,par,flood,big,twoway", "work to measure")
 	only := flag.String("peer", "", "peers to measure; all if empty")
 	samples := flag.Int("samples", 9, "samples per peer")
-	span := flag.Duration("span", 100*time.Millisecond, "length of a sample")
+	var e extent
+	flag.DurationVar(&e.span, "span", 100*time.Millisecond, "length of a sample")
+	flag.IntVar(&e.ops, "ops", 0, "operations of each caller in a sample, instead of a length")
 	cpu := flag.String("cpuprofile", "", "write a CPU profile here")
 	cases := flag.String("cases", "", "run the cases in this `folder` instead of measuring")
+	counts := flag.Bool("count", false, "count instructions and system calls instead of measuring")
 	undo := flag.Bool("tricks", false, "measure jsonrpc without each of its tricks")
 	tools := flag.String("tools", "", "be the server of this peer for the cases, on standard input and output")
 	flag.Parse()
@@ -56,7 +61,12 @@ func main() {
 		runCases(os.Stdout, *cases, *only)
 		return
 	case *undo:
-		ablate(os.Stdout, *samples, *span)
+		ablate(os.Stdout, *samples, e.span)
+		return
+	case *counts:
+		if !count(os.Stdout, *links, *works, *only) {
+			os.Exit(1)
+		}
 		return
 	}
 	if *serve != "" {
@@ -69,7 +79,7 @@ func main() {
 	for link := range strings.SplitSeq(*links, ",") {
 		conns := dialAll(link, *only)
 		for work := range strings.SplitSeq(*works, ",") {
-			report.add(link, work, measureAll(conns, work, *samples, *span))
+			report.add(link, work, measureAll(conns, work, *samples, e))
 			fmt.Fprintln(os.Stderr, link, work, "done")
 		}
 		for _, c := range conns {

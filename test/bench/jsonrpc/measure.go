@@ -17,26 +17,38 @@ var (
 	large = strings.Repeat("0123456789abcdef", 1<<16)
 )
 
-const floodSize = 5_000
+const (
+	floodSize = 5_000
+	callers   = 64 // of par
+)
 
 // sample is the cost of one operation.
 type sample struct{ ns, allocs, bytes float64 }
 
+// extent is how long a sample is: a time, or if ops is not 0 so many operations of each caller.
+type extent struct {
+	span time.Duration
+	ops  int
+}
+
+// warmUp is the extent of what runs before the first sample.
+func (e extent) warmUp() extent { return extent{e.span / 10, min(e.ops, 20)} }
+
 // measureAll measures all peers in turn, sample by sample.
-func measureAll(conns []*conn, work string, samples int, span time.Duration) map[string][]sample {
+func measureAll(conns []*conn, work string, samples int, e extent) map[string][]sample {
 	out := make(map[string][]sample)
-	for _, c := range conns { // warm up
-		run(c, work, span/10)
+	for _, c := range conns {
+		run(c, work, e.warmUp())
 	}
 	for range samples {
 		for _, c := range conns {
-			out[c.name] = append(out[c.name], run(c, work, span))
+			out[c.name] = append(out[c.name], run(c, work, e))
 		}
 	}
 	return out
 }
 
-func run(c *conn, work string, span time.Duration) sample {
+func run(c *conn, work string, e extent) sample {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -44,15 +56,15 @@ func run(c *conn, work string, span time.Duration) sample {
 	var n int
 	switch work {
 	case "seq":
-		n = repeat(span, func() { echo(c, small) })
+		n = e.repeat(func() { echo(c, small) })
 	case "big":
-		n = repeat(span, func() { echo(c, large) })
+		n = e.repeat(func() { echo(c, large) })
 	case "twoway":
-		n = repeat(span, func() { check(c.ask(small)) })
+		n = e.repeat(func() { check(c.ask(small)) })
 	case "par":
-		n = parallel(span, func() { echo(c, small) })
+		n = e.parallel(func() { echo(c, small) })
 	case "flood":
-		n = floodSize
+		n = cmp.Or(e.ops, floodSize)
 		for range n {
 			check(c.notify(small[:40]))
 		}
@@ -75,18 +87,18 @@ func echo(c *conn, s string) {
 	}
 }
 
-func repeat(span time.Duration, f func()) (n int) {
-	for start := time.Now(); n < 3 || time.Since(start) < span; n++ {
+func (e extent) repeat(f func()) (n int) {
+	for start := time.Now(); e.ops == 0 && (n < 3 || time.Since(start) < e.span) || n < e.ops; n++ {
 		f()
 	}
 	return n
 }
 
-func parallel(span time.Duration, f func()) int {
+func (e extent) parallel(f func()) int {
 	var total atomic.Int64
 	var wg sync.WaitGroup
-	for range 64 {
-		wg.Go(func() { total.Add(int64(repeat(span, f))) })
+	for range callers {
+		wg.Go(func() { total.Add(int64(e.repeat(f))) })
 	}
 	wg.Wait()
 	return int(total.Load())
