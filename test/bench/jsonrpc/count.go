@@ -55,15 +55,11 @@ func kernelFigures() (out []figure) {
 	return out
 }
 
-// countedPeers are the peers that are counted unless others are named.
-const countedPeers = "jsonrpc,jsonrpc inline,lsp.dev,lsp.dev inline"
+// comparedPeers are those that are counted, unless others are named.
+const comparedPeers = "jsonrpc,jsonrpc inline,lsp.dev,lsp.dev inline"
 
 // count prints what one operation costs in each cell, by the difference of two runs. It reports whether all could be counted.
-func count(w io.Writer, links, works, only string) bool {
-	if only == "" {
-		only = countedPeers
-	}
-	names := strings.Split(only, ",")
+func count(w io.Writer, links, works string, names []string) bool {
 	fmt.Fprintf(w, "| link | work | per operation | %s |\n|---|---|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
 	all := true
 	for _, m := range meters {

@@ -5,6 +5,7 @@
 //	go run ./jsonrpc > results.md            # all of it, some minutes
 //	go run ./jsonrpc -work seq -link pipe    # one cell
 //	go run ./jsonrpc -count                  # instructions and system calls, beside go.lsp.dev/jsonrpc2, some minutes
+//	go run ./jsonrpc -idle 5000              # memory of idle peers, beside the same
 //	go run ./jsonrpc -tricks                 # jsonrpc without each of its tricks, some minutes
 //	go run ./jsonrpc -cases ../../jsonrpc/testdata
 //
@@ -30,6 +31,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -50,6 +52,7 @@ func main() {
 	cpu := flag.String("cpuprofile", "", "write a CPU profile here")
 	cases := flag.String("cases", "", "run the cases in this `folder` instead of measuring")
 	counts := flag.Bool("count", false, "count instructions and system calls instead of measuring")
+	idlers := flag.Int("idle", 0, "measure the memory of so many `peers` to which nothing comes, instead of time")
 	undo := flag.Bool("tricks", false, "measure jsonrpc without each of its tricks")
 	tools := flag.String("tools", "", "be the server of this peer for the cases, on standard input and output")
 	flag.Parse()
@@ -63,8 +66,11 @@ func main() {
 	case *undo:
 		ablate(os.Stdout, *samples, e.span)
 		return
+	case *idlers > 0:
+		idle(os.Stdout, *idlers, strings.Split(cmp.Or(*only, comparedPeers), ","))
+		return
 	case *counts:
-		if !count(os.Stdout, *links, *works, *only) {
+		if !count(os.Stdout, *links, *works, strings.Split(cmp.Or(*only, comparedPeers), ",")) {
 			os.Exit(1)
 		}
 		return
