@@ -43,8 +43,8 @@ func (t *lines) Close() error {
 }
 
 const (
-	slabSize = 32 << 10 // lines are cut from buffers of this size
-	minRead  = 4 << 10  // a read with less room than this is not worth its call
+	slabSize = 32 << 10 // lines are cut from buffers of up to this size
+	minSlab  = 4 << 10  // the first one, and that of a peer that hears little
 )
 
 // lineReader cuts lines out of buffers. A line is handed over for good, so a
@@ -62,6 +62,7 @@ type lineReader struct {
 	buf     []byte // buf[start:] is read and not handed over
 	start   int
 	scanned int // buf[start:scanned] holds no line feed
+	size    int // of the next buffer
 	long    longLine
 	err     error
 }
@@ -169,9 +170,10 @@ func (t *lineReader) finish(piece []byte) ([]byte, error) {
 func (t *lineReader) fill() {
 	// The rest of the line moves to the new buffer. Most lines are shorter than a buffer, so few
 	// bytes are copied; a long rest is set aside instead, and joined once at the end.
-	if cap(t.buf)-len(t.buf) < minRead {
+	if cap(t.buf)-len(t.buf) <= cap(t.buf)/8 { // less is not worth the call
 		rest := t.buf[t.start:]
-		size := slabSize
+		t.size = max(t.size, minSlab)
+		size := min(max(t.size, 2*len(rest)), slabSize)
 		if t.long.size+len(rest) > slabSize/2 {
 			t.long.add(rest)
 			rest = nil
@@ -183,7 +185,14 @@ func (t *lineReader) fill() {
 	// A reader may return nothing and no error. As bufio does, this gives up after a while
 	// rather than to loop forever.
 	for range 100 {
+		room := cap(t.buf) - len(t.buf)
 		n, err := t.r.Read(t.buf[len(t.buf):cap(t.buf)])
+		switch {
+		case n == room:
+			t.size = min(2*t.size, slabSize)
+		case n < room/4:
+			t.size = max(t.size/2, minSlab)
+		}
 		t.buf = t.buf[:len(t.buf)+n]
 		t.err = err
 		if n > 0 || err != nil {

@@ -480,3 +480,43 @@ func TestLongLines(t *testing.T) {
 		}
 	}
 }
+
+// TestSlabs checks that the buffer of lines is small at first, grows with a flood up to its limit and no further, and is
+// small again when little comes, and that all lines arrive.
+func TestSlabs(t *testing.T) {
+	piece := 100 // what each Read brings at most
+	sent, largest := 0, 0
+	line := []byte(`{"method":"x"}` + "\n")
+	var l *lines
+	l = Lines(readFunc(func(b []byte) (int, error) {
+		largest = max(largest, cap(l.buf))
+		n := min(len(b), piece)
+		for i := range n {
+			b[i] = line[(sent+i)%len(line)]
+		}
+		sent += n
+		return n, nil
+	}), nil, nil).(*lines)
+	read := func(lines int) {
+		t.Helper()
+		for range lines {
+			if got, err := l.Read(t.Context()); string(got) != `{"method":"x"}` || err != nil {
+				t.Fatalf("%q, %v", got, err)
+			}
+		}
+	}
+	if read(1); cap(l.buf) != minSlab {
+		t.Errorf("the first buffer has %d bytes", cap(l.buf))
+	}
+	if read(10_000); largest != minSlab {
+		t.Errorf("short reads fill a buffer of %d bytes", largest)
+	}
+	piece = 1 << 20
+	if read(20_000); cap(l.buf) != slabSize || largest != slabSize {
+		t.Errorf("long reads fill a buffer of %d bytes, at most %d", cap(l.buf), largest)
+	}
+	piece = 100
+	if read(10_000); cap(l.buf) != minSlab {
+		t.Errorf("short reads after long ones fill a buffer of %d bytes", cap(l.buf))
+	}
+}
