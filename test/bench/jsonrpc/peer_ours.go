@@ -14,7 +14,7 @@ var oursPeer = &peer{name: "jsonrpc", tools: oursTools, serve: func(s *stream) {
 // linesPeer is oursPeer with Lines over the standard streams of the child instead of Stdio.
 var linesPeer = &peer{name: "lines", serve: serveLines, dial: dialPlain}
 
-// inlinePeer is oursPeer with the echo and the answer to a question declared as short: the reader handles them.
+// inlinePeer is oursPeer with notifications, the echo and the answer to a question declared as short: the reader handles them.
 var inlinePeer = &peer{
 	name:  "jsonrpc" + inlineMode,
 	serve: func(s *stream) { serveOurs(oursTransport(s), inlineEcho) },
@@ -23,7 +23,10 @@ var inlinePeer = &peer{
 	},
 }
 
-func inlineEcho(r *jsonrpc.Request) bool { return bytes.Contains(r.Params, []byte(`"name":"echo"`)) }
+// inlineEcho chooses what lspdevInlinePeer handles on the reader.
+func inlineEcho(r *jsonrpc.Request) bool {
+	return r.IsNotification() || bytes.Contains(r.Params, []byte(`"name":"echo"`))
+}
 
 func oursTransport(s *stream) jsonrpc.Transport {
 	if s.Reader == io.Reader(os.Stdin) {
