@@ -50,7 +50,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	case from == onHandler && alone:
 		w = bySender
 	}
-	if cancelled && !p.o.Cancellation.Answer {
+	if cancelled && !p.cancel.Answer {
 		r.ctx.end(ErrCancelled) // the cancellation does this too, but maybe after deliver
 		p.deliver(r, nil, c, w)
 		return true

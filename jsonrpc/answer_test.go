@@ -23,7 +23,7 @@ import (
 // answer, and that a Reply to one that gets none is no fault.
 func TestCancelledAnswers(t *testing.T) {
 	for name, tt := range map[string]struct {
-		profile      *jsonrpc.CancelProfile
+		profile      jsonrpc.Cancellation
 		method, note string
 		result       any
 		err          error

@@ -62,6 +62,9 @@ func (c *Call) number() int64 {
 // Done is closed when the call has ended: answered, cancelled or failed.
 func (c *Call) Done() <-chan struct{} { return c.ready }
 
+// Cancel gives the call up, as the end of its context does. Its error is then [context.Canceled], unless it has ended before.
+func (c *Call) Cancel() { c.abandon(context.Canceled, context.Canceled.Error()) }
+
 // Result waits for the end of the call, decodes the result into v as
 // [Peer.Call] does, and returns the call's error. It may be called again.
 func (c *Call) Result(v any) error {
@@ -243,7 +246,7 @@ func (c *Call) abandon(err error, reason string) {
 	c.err = err
 	p, id, method := c.p, c.id, c.method // a pooled call belongs to its caller once it is ready
 	c.complete()
-	profile := p.o.Cancellation
+	profile := p.cancel
 	if !profile.covers(method) || profile.Inbound {
 		return
 	}

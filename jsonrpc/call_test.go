@@ -150,6 +150,24 @@ func TestStart(t *testing.T) {
 		}
 		must.Equal(t, "the result", &jsonrpc.Error{Code: 5, Message: "five", Data: json.RawMessage(`{"a":1}`)}, err)
 		r.send(`{"jsonrpc":"2.0","id":5,"error":{"message":"no code"}}`)
+
+		f := r.p.Start(bg, "f", nil)
+		r.want(`{"jsonrpc":"2.0","id":5,"method":"f"}`)
+		f.Cancel()
+		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5,"reason":"context canceled"}}`)
+		wantErr(t, f.Result(nil), context.Canceled, "cancelled call")
+		for _, ended := range []*jsonrpc.Call{a, e, f, refused} {
+			ended.Cancel() // does nothing
+		}
+		if err := a.Result(nil); err != nil {
+			t.Errorf("an answered call that was cancelled later: %v", err)
+		}
+		g := r.p.Start(bg, "g", nil)
+		r.want(`{"jsonrpc":"2.0","id":6,"method":"g"}`) // and no cancel note before it
+		r.send(`{"jsonrpc":"2.0","id":6,"result":{}}`)
+		if err := g.Result(nil); err != nil {
+			t.Error(err)
+		}
 		if s := r.p.Stats(); s.Pending != 0 {
 			t.Errorf("%d calls pending", s.Pending)
 		}

@@ -8,9 +8,36 @@ import (
 	jsonx "github.com/go-json-experiment/json"
 )
 
-// CancelProfile says how a protocol cancels a request that is being handled.
-// The peer handles the cancel notification itself: handlers never see it, they
-// see their context end with the cause [ErrCancelled].
+// Cancellation says how a protocol cancels a request that is being handled. The peer handles the cancel
+// notification itself: handlers never see it, they see their context end with the cause [ErrCancelled].
+type Cancellation interface{ profile() *CancelProfile }
+
+// Two protocols cancel like this. For another one, see [CancelProfile].
+const (
+	// MCPCancel is the Model Context Protocol's (2025-06-18, basic/utilities/cancellation): a cancelled request
+	// is not answered, and initialize cannot be cancelled.
+	MCPCancel known = iota
+
+	// LSPCancel is the Language Server Protocol's: a cancelled request is still answered.
+	LSPCancel
+)
+
+// known is the Cancellation of a protocol that this package knows.
+type known uint8
+
+func (k known) profile() *CancelProfile {
+	if k == LSPCancel {
+		return &CancelProfile{Method: "$/cancelRequest", IDMember: "id", Answer: true}
+	}
+	return &CancelProfile{
+		Method:       "notifications/cancelled",
+		IDMember:     "requestId",
+		ReasonMember: "reason",
+		Never:        []string{"initialize"},
+	}
+}
+
+// CancelProfile is the [Cancellation] of a protocol of your own.
 type CancelProfile struct {
 	Method       string   // of the cancel notification
 	IDMember     string   // the member of its params that has the id of the request
@@ -20,20 +47,7 @@ type CancelProfile struct {
 	Never        []string // the methods that cannot be cancelled
 }
 
-// The profiles of two protocols. Do not change them.
-var (
-	// MCPCancel is the Model Context Protocol's (2025-06-18, basic/utilities/cancellation): a cancelled request
-	// is not answered, and initialize cannot be cancelled.
-	MCPCancel = &CancelProfile{
-		Method:       "notifications/cancelled",
-		IDMember:     "requestId",
-		ReasonMember: "reason",
-		Never:        []string{"initialize"},
-	}
-
-	// LSPCancel is the Language Server Protocol's: a cancelled request is still answered.
-	LSPCancel = &CancelProfile{Method: "$/cancelRequest", IDMember: "id", Answer: true}
-)
+func (c *CancelProfile) profile() *CancelProfile { return c }
 
 // covers reports whether a method can be cancelled. A nil profile, of a protocol without
 // cancellation, covers none.

@@ -75,7 +75,7 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) {
 	case kindNotification:
 		// A cancel notification does not queue: the handler it should end may be the one
 		// that the queue waits for.
-		if c := p.o.Cancellation; c != nil && string(m.method) == c.Method {
+		if c := p.cancel; c != nil && string(m.method) == c.Method {
 			p.cancelInbound(c, m.params, line)
 			return
 		}

@@ -8,8 +8,8 @@ import (
 
 // Options configure a [Peer]. Nil and zero values mean the defaults.
 type Options struct {
-	// Cancellation says how requests are cancelled over the wire. Default: not at all.
-	Cancellation *CancelProfile
+	// Cancellation is [MCPCancel], [LSPCancel] or a *[CancelProfile]. Default: requests are not cancelled over the wire.
+	Cancellation Cancellation
 
 	// Inline reports whether a request or notification is handled on the reader, ahead of notifications that
 	// wait, see [Methods]. Its handler must not block, and must not call the other side. Default: none is.

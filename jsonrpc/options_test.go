@@ -410,11 +410,16 @@ func TestBind(t *testing.T) {
 		}
 		m := new(jsonrpc.Mux)
 		jsonrpc.Handle(m, "x", func(context.Context, all) (struct{}, error) { return struct{}{}, nil })
+		jsonrpc.Handle(m, "name", func(_ context.Context, p struct{ Name string }) (string, error) { return p.Name, nil })
 		m.Default(jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
 			var p []int
 			return p, r.Bind(&p)
 		}))
 		r := running(t, m, nil)
+		for params, want := range map[string]string{`,"params":{"Name":"Ann"}`: "Ann", `,"params":{"name":"Ann"}`: "", ``: ""} {
+			r.send(`{"jsonrpc":"2.0","id":1,"method":"name"` + params + `}`)
+			r.want(`{"jsonrpc":"2.0","id":1,"result":"` + want + `"}`)
+		}
 		for params, want := range map[string]string{
 			`{"b":"x"}`:           "invalid params at /b: found a string, want a boolean",
 			`{"i":true}`:          "invalid params at /i: found a boolean, want an integer",
@@ -439,10 +444,8 @@ func TestBind(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	lenient := &jsonrpc.Options{LenientVersion: true}
 	for _, tt := range []struct {
 		text string
-		o    *jsonrpc.Options
 		want jsonrpc.Message
 		err  string
 	}{
@@ -450,12 +453,13 @@ func TestParse(t *testing.T) {
 		{text: `{"jsonrpc":"2.0","method":"a"}`, want: jsonrpc.Message{Method: "a"}},
 		{text: `{"jsonrpc":"2.0","id":"x","result":{}}`, want: jsonrpc.Message{ID: mcptypes.StringID("x"), Result: json.RawMessage(`{}`)}},
 		{text: `{"jsonrpc":"2.0","id":null,"error":{"code":1}}`, want: jsonrpc.Message{Error: json.RawMessage(`{"code":1}`)}, err: "a response has an id and either a result or an error (-32600)"},
-		{text: `{"id":1,"method":"a"}`, o: lenient, want: jsonrpc.Message{ID: mcptypes.IntID(1), Method: "a"}},
-		{text: `{"id":1,"method":"a"}`, want: jsonrpc.Message{ID: mcptypes.IntID(1), Method: "a"}, err: `jsonrpc is not "2.0" (-32600)`},
+		{text: `{"id":1,"method":"a"}`, want: jsonrpc.Message{ID: mcptypes.IntID(1), Method: "a"}},
+		{text: `{"jsonrpc":"1.0","id":1,"method":"a"}`, want: jsonrpc.Message{ID: mcptypes.IntID(1), Method: "a"}},
+		{text: `{"jsonrpc":2,"id":1,"method":"a"}`, want: jsonrpc.Message{ID: mcptypes.IntID(1), Method: "a"}, err: `jsonrpc is not "2.0" (-32600)`},
 		{text: `[]`, err: "batches are not accepted (-32600)"},
 		{text: `{`, err: "not valid JSON at byte 1 (-32700)"},
 	} {
-		got, err := jsonrpc.Parse([]byte(tt.text), tt.o)
+		got, err := jsonrpc.Parse([]byte(tt.text))
 		said := ""
 		if err != nil {
 			said = err.Error()

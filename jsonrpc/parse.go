@@ -12,11 +12,11 @@ type Message struct {
 	Error  json.RawMessage
 }
 
-// Parse reads a message as a peer with the options does, for a transport that must know what it
-// moves. The members are slices of text. If it is no message, as an array is none, the error is
-// what a peer answers, and the Message has what is known.
-func Parse(text []byte, o *Options) (Message, *Error) {
+// Parse reads a message as a peer does, for a transport that must know what it moves. The jsonrpc member may
+// be absent or another string: that is for the peer to refuse. The members are slices of text. If it is no
+// message, as an array is none, the error is what a peer answers, and the Message has what is known.
+func Parse(text []byte) (Message, *Error) {
 	var m message
-	m.parse(text, dialect{depth: maxDepth, lenient: o != nil && (o.LenientVersion || o.OmitVersion)})
+	m.parse(text, dialect{depth: maxDepth, lenient: true})
 	return Message{m.id, string(m.method), m.params, m.result, m.errv}, m.fault
 }

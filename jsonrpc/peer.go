@@ -21,10 +21,11 @@ type Peer struct {
 	//
 	// The end: every reason for it calls wake, after which Run calls finish (run.go).
 
-	t Transport
-	h Handler
-	o Options // with defaults; never changed
-	d dialect
+	t      Transport
+	h      Handler
+	o      Options // with defaults; never changed
+	d      dialect
+	cancel *CancelProfile // nil if nothing is cancelled over the wire
 
 	out *egress // has a lock of its own, which no goroutine takes while it holds mu
 
@@ -83,6 +84,9 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 		t: t, o: o.withDefaults(),
 		methods: map[string]string{}, unread: make(chan struct{}),
 		life: life{woken: make(chan struct{}), done: make(chan struct{})},
+	}
+	if p.o.Cancellation != nil {
+		p.cancel = p.o.Cancellation.profile()
 	}
 	if h == nil {
 		h = HandlerFunc(notFound)

@@ -219,7 +219,7 @@ func (c *Client) consume(e *envelope, r *errand, answer *http.Response, at *posi
 	if c.pass(e, r, body) {
 		return true, nil
 	}
-	m, _ := read(body)                                      // of what is no message, what could be read
+	m, _ := jsonrpc.Parse(body)                             // of what is no message, what could be read
 	if said := failure(&m); said != nil && said.Code != 0 { // an error without an id
 		return false, &jsonrpc.Error{Code: said.Code, Message: said.Message}
 	}
@@ -229,7 +229,7 @@ func (c *Client) consume(e *envelope, r *errand, answer *http.Response, at *posi
 // pass sends a message to the client, and reports whether it is the answer to the request.
 // It drops an answer for which the client does not wait any more.
 func (c *Client) pass(e *envelope, r *errand, m []byte) (answer bool) {
-	out, _ := read(m) // of what is no message, what could be read
+	out, _ := jsonrpc.Parse(m) // of what is no message, what could be read
 	if out.Method != "" {
 		if out.ID.IsZero() || r.today || c.asks(out.ID, r.session) {
 			c.write(m)

@@ -58,7 +58,7 @@ func parseFor(own Service, body []byte) (envelope, *jsonrpc.Error) {
 // parse reads the envelope of one message. If it fails, the error is the answer, and the
 // envelope has the id if that could be read.
 func parse(body []byte) (envelope, *jsonrpc.Error) {
-	m, fault := read(body)
+	m, fault := jsonrpc.Parse(body)
 	e := envelope{id: m.ID, method: m.Method}
 	switch raw := jsontext.Value(body); {
 	case fault != nil && raw.Kind() == '[' && utf8.Valid(body) && raw.IsValid(lenient()):
@@ -73,11 +73,6 @@ func parse(body []byte) (envelope, *jsonrpc.Error) {
 	}
 	e.readParams(jsontext.Value(m.Params))
 	return e, nil
-}
-
-// read reads a message as the peers of this package do.
-func read(m []byte) (jsonrpc.Message, *jsonrpc.Error) {
-	return jsonrpc.Parse(m, &jsonrpc.Options{LenientVersion: true})
 }
 
 // readParams reads the members of params. It ignores faults: the method reports them.

@@ -59,7 +59,7 @@ func fail(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
 
 // statusOf returns the HTTP status for a request of 2026-07-28 whose response is only an answer.
 func statusOf(answer []byte) int {
-	m, _ := read(answer) // the peer's own
+	m, _ := jsonrpc.Parse(answer) // the peer's own
 	e := failure(&m)
 	if e == nil {
 		return http.StatusOK

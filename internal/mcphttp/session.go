@@ -345,7 +345,7 @@ func (s *session) Write(ctx context.Context, messages [][]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range messages {
-		out, _ := read(m) // the peer's own
+		out, _ := jsonrpc.Parse(m) // the peer's own
 		st := s.route(&out)
 		if st == nil {
 			s.handler.o.Logger.Debug("answer to no request", "id", out.ID)

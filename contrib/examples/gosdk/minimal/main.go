@@ -11,7 +11,9 @@ import (
 )
 
 func main() {
-	log.Fatal(newServer().Run(context.Background(), &mcp.StdioTransport{}))
+	if err := newServer().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		log.Fatal(err)
+	}
 }
 
 func newServer() *mcp.Server {
