@@ -1,6 +1,5 @@
-// Command minimal is an MCP server in ten lines: it says who it is, it has a tool, and the tool asks the user. They are
-// those of serve, but for closing brackets. contrib/examples/gosdk/minimal has eight with the official Go SDK, which
-// makes the handshake and the list of tools itself.
+// Command minimal is an MCP server in twenty lines: it has a tool, and the tool asks the user. contrib/examples/gosdk/minimal
+// is the same with the official Go SDK.
 //
 // Start it in a terminal and paste these lines one at a time. The last one is your answer.
 //
@@ -11,29 +10,28 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"log"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/elicit/toolserver"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 func main() {
-	log.Fatal(serve(context.Background(), jsonrpc.Stdio()))
+	if err := serve(context.Background(), jsonrpc.Stdio()); err != nil {
+		log.Fatal(err)
+	}
 }
 
 func serve(ctx context.Context, t jsonrpc.Transport) error {
-	mux, client := new(jsonrpc.Mux), elicit.Client{ProtocolVersion: mcptypes.ProtocolVersion}
-	mcptypes.Initialize.Handle(mux, func(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
-		client.Capabilities, client.Name = p.Capabilities, p.ClientInfo.Name
-		return &mcptypes.InitializeResult{ProtocolVersion: mcptypes.ProtocolVersion, Capabilities: mcptypes.ServerCapabilities{Tools: &mcptypes.ServerCapabilitiesTools{}}, ServerInfo: mcptypes.Implementation{Name: "minimal", Version: "1"}}, nil
-	})
-	mcptypes.ToolsList.Handle(mux, func(context.Context, *mcptypes.ListToolsRequestParams) (*mcptypes.ListToolsResult, error) {
-		return &mcptypes.ListToolsResult{Tools: []mcptypes.Tool{{Name: "launch", InputSchema: []byte(`{"type":"object"}`)}}}, nil
-	})
-	mcptypes.ToolsCall.Handle(mux, func(ctx context.Context, _ *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
-		out := elicit.NewAsker(jsonrpc.RequestFrom(ctx).Peer(), client, nil).Ask(ctx, &elicit.Question{Message: "Launch it?"})
-		return &mcptypes.CallToolResult{Content: mcptypes.Text(string(out.Decision))}, nil
-	})
-	return jsonrpc.NewPeer(t, mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, Inline: jsonrpc.Methods("initialize")}).Run(ctx)
+	launch := toolserver.Tool{
+		Tool: mcptypes.Tool{Name: "launch", Description: new("Launches it, if the user allows it.")},
+		Call: func(ctx context.Context, s *toolserver.Server, _ json.RawMessage) (*mcptypes.CallToolResult, error) {
+			out := s.Ask(ctx, &elicit.Question{Message: "Launch it?"})
+			return &mcptypes.CallToolResult{Content: mcptypes.Text(string(out.Decision))}, nil
+		},
+	}
+	return toolserver.New("minimal", "1", launch).Run(ctx, t)
 }
