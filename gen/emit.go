@@ -201,20 +201,28 @@ func (e *emitter) types(s *source) error {
 				if doc := f.describe(); doc != "" {
 					s.comment(doc)
 				}
-				s.line("%s %s", f.name, e.fieldType(f))
+				s.line("%s %s `json:%q`", f.name, e.fieldType(f), f.tag())
 			}
 			switch {
 			case t.beside != nil:
 				s.comment(t.beside.doc)
-				s.line("%s %s", t.beside.name, t.beside.typ)
+				s.line("%s %s `json:\"-\"`", t.beside.name, t.beside.typ)
 			case !t.closed:
 				s.comment("Extra holds members that are not in the schema; they are written back.")
-				s.line("Extra map[string]json.RawMessage")
+				s.line("Extra map[string]json.RawMessage `json:\"-\"`")
 			}
 			s.line("}\n")
 		}
 	}
 	return nil
+}
+
+// tag returns the field's json tag, for readers and for tools that reflect. The codec does not read it.
+func (f *field) tag() string {
+	if f.required && f.fallback == "" {
+		return f.json
+	}
+	return f.json + ",omitzero"
 }
 
 // fieldType returns the Go type of a field. An optional field is a pointer if its zero value
@@ -299,7 +307,7 @@ func (e *emitter) definitions(s *source) error {
 		}
 	}
 	s.line("},\n}\n")
-	for _, test := range []string{"RoundTrips", "Verdicts", "Examples"} { // of package schematest
+	for _, test := range []string{"RoundTrips", "Verdicts", "Examples", "Tags"} { // of package schematest
 		s.line("func Test%s(t *testing.T) { schema.Test%s(t) }\n", test, test)
 	}
 	return nil

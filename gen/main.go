@@ -5,7 +5,7 @@
 //	go run ./gen -check          write nothing, fail if a file would change
 //	go run ./gen -take FILE      take the schema from upstream's file
 //
-// The flags -schema and -out name another schema and package. -extension names the schema of an
+// The flags -schema and -out name another schema and package, which has the name of its folder. -extension names the schema of an
 // extension; its definitions are added to those of the schema. -base names the schema of the base
 // package, which must be in the folder above -out: types that are equal in both become aliases. Each
 // package has a go:generate directive with the flags in use.
@@ -14,8 +14,9 @@
 // difference to the old schema is what git diff shows, and that in the Go API as well, after the next
 // run. CONTRIBUTING.md says how a new version is added.
 //
-// A construct without a rule is an error with its JSON pointer; nothing is written then. The exceptions
-// to the rules are in tables.go, each with its reason.
+// A construct without a rule is an error with its JSON pointer, and so is a package that would not compile because it
+// lacks what is written by hand; nothing is written then. The exceptions to the rules are in tables.go, each with its
+// reason.
 //
 // The exit code is 0 if the files are there, 1 if gen refuses the schema, and 2 for a wrong command line.
 package main
@@ -30,6 +31,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 )
@@ -87,6 +89,9 @@ func run(args []string, report io.Writer) error {
 	}
 	files, err := p.generate(text)
 	if err != nil {
+		return err
+	}
+	if err := missing(p.out, files); err != nil {
 		return err
 	}
 	return write(p.out, files, *check)
@@ -154,8 +159,12 @@ func (p project) unformatted(text []byte) (map[string][]byte, error) {
 		}
 		m.files = append(m.files, filepath.ToSlash(name))
 	}
+	pkg := basePath
+	if name := filepath.Base(out); name != path.Base(basePath) {
+		pkg += "/" + name
+	}
 	if p.base == "" {
-		return emit(m, basePath, nil)
+		return emit(m, pkg, nil)
 	}
 	baseText, err := os.ReadFile(p.base)
 	if err != nil {
@@ -165,7 +174,7 @@ func (p project) unformatted(text []byte) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.base, err)
 	}
-	return emit(m, basePath+"/"+filepath.Base(out), baseModel)
+	return emit(m, pkg, baseModel)
 }
 
 // examples is the file of a package with examples for its tests.
@@ -176,19 +185,19 @@ const examples = "testdata/spec-examples.ndjson.gz"
 func write(dir string, files map[string][]byte, check bool) error {
 	var changed []error
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		path := filepath.Join(dir, name)
-		old, err := os.ReadFile(path)
+		file := filepath.Join(dir, name)
+		old, err := os.ReadFile(file)
 		if err == nil && bytes.Equal(old, files[name]) {
 			continue
 		}
 		if check {
-			changed = append(changed, fmt.Errorf("%s is not up to date: go generate ./... updates it", path))
+			changed = append(changed, fmt.Errorf("%s is not up to date: go generate ./... updates it", file))
 			continue
 		}
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, files[name], 0o644); err != nil {
+		if err := os.WriteFile(file, files[name], 0o644); err != nil {
 			return err
 		}
 	}

@@ -144,6 +144,31 @@ func TestTakeRefuses(t *testing.T) {
 	}
 }
 
+// TestMissing checks that a package is called as its folder, and that one which lacks what is written by hand is not written.
+func TestMissing(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "mcptypes", "next")
+	args := []string{"-schema", "../schema/2026-07-28/schema.json", "-out", out}
+	lacks := out + " lacks Base64, DecodeError, ElicitValue, NewMethod, NewNotification, NewUnionMethod, ProgressToken, RequestID: "
+	if err := run(args, io.Discard); err == nil || !strings.HasPrefix(err.Error(), lacks) {
+		t.Errorf("got %v, want %s", err, lacks)
+	}
+	if written, err := filepath.Glob(filepath.Join(out, "*")); len(written) > 0 || err != nil {
+		t.Errorf("it has written %v, %v", written, err)
+	}
+	for _, file := range []string{"id.go", "value.go", "method.go"} { // without DecodeError
+		writeFile(t, filepath.Join(out, file), bytes.Replace(readFile(t, filepath.Join("../mcptypes", file)), []byte("package mcptypes"), []byte("package next"), 1))
+	}
+	if err := run(args, io.Discard); err == nil || !strings.HasPrefix(err.Error(), out+" lacks DecodeError: ") {
+		t.Errorf("got %v, want that it lacks DecodeError", err)
+	}
+	must.OK(t, run(append(args, "-base", projectSchema), io.Discard))
+	for _, name := range []string{"zz_types.go", "zz_schema_test.go"} {
+		if text := readFile(t, filepath.Join(out, name)); !bytes.Contains(text, []byte("\npackage next")) {
+			t.Errorf("%s: %.200s", name, text)
+		}
+	}
+}
+
 // TestExitCode tells a command line that is wrong from a schema that has no rule. To ask for the flags is no failure.
 func TestExitCode(t *testing.T) {
 	for _, tt := range []struct {

@@ -26,7 +26,9 @@
 // writes them: RequestId is [RequestID]. The params of a message are named after it, such as
 // [CallToolRequestParams]. A constant of the schema is not a field: the codec writes and
 // checks it. An optional member is a pointer, or a slice, map or raw JSON, and nil if absent.
-// An empty list, map or object is not absent. The built-in new makes a pointer to a value:
+// An empty list, map or object is not absent. The json tags of fields are for readers and for tools
+// that reflect: the methods of the types decide, and say more than tags can. The built-in new makes
+// a pointer to a value:
 //
 //	result := mcptypes.CallToolResult{
 //		Content: mcptypes.Text("done"),

@@ -13,14 +13,14 @@ import (
 // https://modelcontextprotocol.io/specification/2025-06-18/server/resources
 type Annotations struct {
 	// Audience is the role that the content is meant for; nil leaves that open.
-	Audience []Role
+	Audience []Role `json:"audience,omitzero"`
 	// LastModified is the time of the last change, in ISO 8601.
-	LastModified *string
+	LastModified *string `json:"lastModified,omitzero"`
 	// Priority is the importance of the content, from 0 (could be left out) to 1
 	// (practically required).
-	Priority *float64
+	Priority *float64 `json:"priority,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // AudioContent is a recording sent to or received from a model.
@@ -30,15 +30,15 @@ type Annotations struct {
 type AudioContent struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Data is the recording.
-	Data Base64
+	Data Base64 `json:"data"`
 	// MimeType is the format of the recording, such as audio/wav.
-	MimeType string
+	MimeType string `json:"mimeType"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // BaseMetadata has the members that all named objects share.
@@ -48,11 +48,11 @@ type AudioContent struct {
 type BaseMetadata struct {
 	// Name identifies the object to programs, and to people if there is no
 	// title.
-	Name string
+	Name string `json:"name"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // BlobResourceContents is a resource, or a part of one, in bytes.
@@ -62,15 +62,15 @@ type BaseMetadata struct {
 type BlobResourceContents struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Blob is the bytes.
-	Blob Base64
+	Blob Base64 `json:"blob"`
 	// MimeType is the format, if it is known.
-	MimeType *string
+	MimeType *string `json:"mimeType,omitzero"`
 	// URI is the address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // BooleanSchema asks for a yes or a no in a form.
@@ -79,13 +79,13 @@ type BlobResourceContents struct {
 // https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation
 type BooleanSchema struct {
 	// Default is the value before the person changes it.
-	Default *bool
+	Default *bool `json:"default,omitzero"`
 	// Description explains the field to the person.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Title labels the field.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CallToolRequestParams are the tool to run and its arguments.
@@ -95,16 +95,16 @@ type BooleanSchema struct {
 type CallToolRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// Arguments is the JSON object as it was sent; the tool's input schema
 	// describes it. Nil means that it was absent, which differs from {}.
 	// [Decode] reads null as absent, [DecodeStrict] refuses it; anything else
 	// that is not an object is refused.
-	Arguments json.RawMessage
+	Arguments json.RawMessage `json:"arguments,omitzero"`
 	// Name is the tool's name, as tools/list returned it.
-	Name string
+	Name string `json:"name"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CallToolResult is what a tool returned. A failed tool sets IsError here,
@@ -116,17 +116,17 @@ type CallToolRequestParams struct {
 type CallToolResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Content is the result for a model or a person; nil is written as an empty
 	// list.
-	Content []ContentBlock
+	Content []ContentBlock `json:"content"`
 	// IsError means that the tool failed; absent is false.
-	IsError *bool
+	IsError *bool `json:"isError,omitzero"`
 	// StructuredContent is a JSON object for programs. It follows the tool's
 	// output schema if there is one.
-	StructuredContent json.RawMessage
+	StructuredContent json.RawMessage `json:"structuredContent,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CancelledNotificationParams name the cancelled request.
@@ -136,13 +136,13 @@ type CallToolResult struct {
 type CancelledNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Reason may be logged or shown to a person.
-	Reason *string
+	Reason *string `json:"reason,omitzero"`
 	// RequestID is the id of a request of the sender that has no answer yet.
-	RequestID RequestID
+	RequestID RequestID `json:"requestId"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ClientCapabilities are what a client can do for a server. A nil field
@@ -153,16 +153,16 @@ type CancelledNotificationParams struct {
 // https://modelcontextprotocol.io/specification/2025-06-18/basic/lifecycle
 type ClientCapabilities struct {
 	// Elicitation means that the client can ask its user for input.
-	Elicitation map[string]json.RawMessage
+	Elicitation map[string]json.RawMessage `json:"elicitation,omitzero"`
 	// Experimental holds capabilities outside the protocol, as an object for
 	// each name.
-	Experimental map[string]json.RawMessage
+	Experimental map[string]json.RawMessage `json:"experimental,omitzero"`
 	// Roots means that the client can list its roots.
-	Roots *ClientCapabilitiesRoots
+	Roots *ClientCapabilitiesRoots `json:"roots,omitzero"`
 	// Sampling means that the client can query a model for the server.
-	Sampling map[string]json.RawMessage
+	Sampling map[string]json.RawMessage `json:"sampling,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ClientCapabilitiesRoots are the options of a client's roots.
@@ -172,9 +172,9 @@ type ClientCapabilities struct {
 type ClientCapabilitiesRoots struct {
 	// ListChanged means that the client sends a notification when the list
 	// changes.
-	ListChanged *bool
+	ListChanged *bool `json:"listChanged,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CompleteArgument is an argument that is being typed.
@@ -183,11 +183,11 @@ type ClientCapabilitiesRoots struct {
 // https://modelcontextprotocol.io/specification/2025-06-18/server/utilities/completion
 type CompleteArgument struct {
 	// Name is the argument's name.
-	Name string
+	Name string `json:"name"`
 	// Value is what has been typed so far.
-	Value string
+	Value string `json:"value"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CompleteContext holds what else is known about the input.
@@ -197,9 +197,9 @@ type CompleteArgument struct {
 type CompleteContext struct {
 	// Arguments are the values of the other arguments or of the template's other
 	// variables, by name.
-	Arguments map[string]string
+	Arguments map[string]string `json:"arguments,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CompleteRequestParams are an incomplete argument and the place where it is
@@ -210,15 +210,15 @@ type CompleteContext struct {
 type CompleteRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// Argument is the argument that is being typed.
-	Argument CompleteArgument
+	Argument CompleteArgument `json:"argument"`
 	// Context holds the values that are already filled in.
-	Context *CompleteContext
+	Context *CompleteContext `json:"context,omitzero"`
 	// Ref is the prompt or the resource template that the argument belongs to.
-	Ref CompleteReference
+	Ref CompleteReference `json:"ref"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CompleteResult has suggestions for an argument.
@@ -228,11 +228,11 @@ type CompleteRequestParams struct {
 type CompleteResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Completion is the list of suggestions.
-	Completion CompleteResultCompletion
+	Completion CompleteResultCompletion `json:"completion"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CompleteResultCompletion is a list of values to choose from.
@@ -242,13 +242,13 @@ type CompleteResult struct {
 type CompleteResultCompletion struct {
 	// HasMore means that there are more values than in the list, even if their
 	// number is not known.
-	HasMore *bool
+	HasMore *bool `json:"hasMore,omitzero"`
 	// Total is the number of all values, which may be more than the list has.
-	Total *int64
+	Total *int64 `json:"total,omitzero"`
 	// Values are at most 100 values, the best first.
-	Values []string
+	Values []string `json:"values"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CreateMessageRequestParams are the query.
@@ -258,29 +258,29 @@ type CompleteResultCompletion struct {
 type CreateMessageRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// IncludeContext asks the client to add the context of servers; the client
 	// may ignore it.
-	IncludeContext *IncludeContext
+	IncludeContext *IncludeContext `json:"includeContext,omitzero"`
 	// MaxTokens is the maximum number of tokens to generate; the model may stop
 	// earlier.
-	MaxTokens int64
+	MaxTokens int64 `json:"maxTokens"`
 	// Messages are the conversation so far.
-	Messages []SamplingMessage
+	Messages []SamplingMessage `json:"messages"`
 	// Metadata is passed to the model's provider; the provider defines its form.
-	Metadata map[string]json.RawMessage
+	Metadata map[string]json.RawMessage `json:"metadata,omitzero"`
 	// ModelPreferences guide the choice of a model; the client may ignore them.
-	ModelPreferences *ModelPreferences
+	ModelPreferences *ModelPreferences `json:"modelPreferences,omitzero"`
 	// StopSequences end the generation when the model writes one of them.
-	StopSequences []string
+	StopSequences []string `json:"stopSequences,omitzero"`
 	// SystemPrompt is the system prompt that the server wants; the client may
 	// change it or leave it out.
-	SystemPrompt *string
+	SystemPrompt *string `json:"systemPrompt,omitzero"`
 	// Temperature sets how varied the answer is; the model's provider defines
 	// the scale.
-	Temperature *float64
+	Temperature *float64 `json:"temperature,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CreateMessageResult is a model's answer, after a person has seen it.
@@ -290,18 +290,18 @@ type CreateMessageRequestParams struct {
 type CreateMessageResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Content is the answer.
-	Content SamplingContent
+	Content SamplingContent `json:"content"`
 	// Model names the model that answered.
-	Model string
+	Model string `json:"model"`
 	// Role is the role that the answer belongs to.
-	Role Role
+	Role Role `json:"role"`
 	// StopReason is why the model stopped: endTurn, stopSequence, maxTokens, or
 	// another word of the provider.
-	StopReason *string
+	StopReason *string `json:"stopReason,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Cursor is a place in a long list, in a form that only its sender
@@ -318,13 +318,13 @@ type Cursor string
 type ElicitRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// Message is the text that the person reads.
-	Message string
+	Message string `json:"message"`
 	// RequestedSchema describes the form.
-	RequestedSchema ElicitSchema
+	RequestedSchema ElicitSchema `json:"requestedSchema"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ElicitResult is what the person did with the question.
@@ -334,13 +334,13 @@ type ElicitRequestParams struct {
 type ElicitResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Action is what the person did: accept, decline, or cancel.
-	Action ElicitResultAction
+	Action ElicitResultAction `json:"action"`
 	// Content is the filled-in form, by field, if the action is accept.
-	Content map[string]ElicitValue
+	Content map[string]ElicitValue `json:"content,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ElicitSchema describes a form: a flat object of plain fields.
@@ -350,11 +350,11 @@ type ElicitResult struct {
 type ElicitSchema struct {
 	// Properties are the fields by name; nil is written as {}, a form without
 	// fields.
-	Properties map[string]PrimitiveSchemaDefinition
+	Properties map[string]PrimitiveSchemaDefinition `json:"properties"`
 	// Required names the fields that must be filled in.
-	Required []string
+	Required []string `json:"required,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // EmbeddedResource is a resource with its contents, in a prompt or in a
@@ -365,13 +365,13 @@ type ElicitSchema struct {
 type EmbeddedResource struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Resource is the resource's contents.
-	Resource TextOrBlobResourceContents
+	Resource TextOrBlobResourceContents `json:"resource"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // EmptyResult is the result of a request that returns no data.
@@ -386,15 +386,15 @@ type EmptyResult = Result
 // https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation
 type EnumSchema struct {
 	// Description explains the field to the person.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Enum are the values to choose from.
-	Enum []string
+	Enum []string `json:"enum"`
 	// EnumNames are the labels of the values, in the same order.
-	EnumNames []string
+	EnumNames []string `json:"enumNames,omitzero"`
 	// Title labels the field.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // GetPromptRequestParams are the prompt to fill in and its arguments.
@@ -404,13 +404,13 @@ type EnumSchema struct {
 type GetPromptRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// Arguments are the prompt's arguments by name.
-	Arguments map[string]string
+	Arguments map[string]string `json:"arguments,omitzero"`
 	// Name is the prompt's name, as prompts/list returned it.
-	Name string
+	Name string `json:"name"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // GetPromptResult is a filled-in prompt.
@@ -420,13 +420,13 @@ type GetPromptRequestParams struct {
 type GetPromptResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Description says what the prompt is for.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Messages are the beginning of a conversation.
-	Messages []PromptMessage
+	Messages []PromptMessage `json:"messages"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ImageContent is a picture sent to or received from a model.
@@ -436,15 +436,15 @@ type GetPromptResult struct {
 type ImageContent struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Data is the picture.
-	Data Base64
+	Data Base64 `json:"data"`
 	// MimeType is the format of the picture, such as image/png.
-	MimeType string
+	MimeType string `json:"mimeType"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Implementation is the name and version of a client or a server.
@@ -453,13 +453,13 @@ type ImageContent struct {
 // https://modelcontextprotocol.io/specification/2025-06-18/basic/lifecycle
 type Implementation struct {
 	// Name identifies the program.
-	Name string
+	Name string `json:"name"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Version is the program's version.
-	Version string
+	Version string `json:"version"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // InitializeRequestParams describe the client.
@@ -469,16 +469,16 @@ type Implementation struct {
 type InitializeRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// Capabilities are what the client can do.
-	Capabilities ClientCapabilities
+	Capabilities ClientCapabilities `json:"capabilities"`
 	// ClientInfo names the client's program.
-	ClientInfo Implementation
+	ClientInfo Implementation `json:"clientInfo"`
 	// ProtocolVersion is the newest version of the protocol that the client
 	// supports, such as 2025-06-18.
-	ProtocolVersion string
+	ProtocolVersion string `json:"protocolVersion"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // InitializeResult describes the server.
@@ -488,19 +488,19 @@ type InitializeRequestParams struct {
 type InitializeResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Capabilities are what the server can do.
-	Capabilities ServerCapabilities
+	Capabilities ServerCapabilities `json:"capabilities"`
 	// Instructions explain to a model how to use the server; a client may add
 	// them to its system prompt.
-	Instructions *string
+	Instructions *string `json:"instructions,omitzero"`
 	// ProtocolVersion is the version that the server chose. A client that does
 	// not support it disconnects.
-	ProtocolVersion string
+	ProtocolVersion string `json:"protocolVersion"`
 	// ServerInfo names the server's program.
-	ServerInfo Implementation
+	ServerInfo Implementation `json:"serverInfo"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // InitializedNotificationParams are the params of an
@@ -511,9 +511,9 @@ type InitializeResult struct {
 type InitializedNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListPromptsRequestParams say which page to return.
@@ -523,12 +523,12 @@ type InitializedNotificationParams struct {
 type ListPromptsRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// Cursor is the NextCursor of the previous page; nil starts at the
 	// beginning.
-	Cursor *string
+	Cursor *string `json:"cursor,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListPromptsResult is a page of a server's prompts.
@@ -538,13 +538,13 @@ type ListPromptsRequestParams struct {
 type ListPromptsResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// NextCursor is where the next page begins; nil ends the list.
-	NextCursor *string
+	NextCursor *string `json:"nextCursor,omitzero"`
 	// Prompts are the prompts of this page.
-	Prompts []Prompt
+	Prompts []Prompt `json:"prompts"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListResourceTemplatesRequestParams say which page to return.
@@ -554,12 +554,12 @@ type ListPromptsResult struct {
 type ListResourceTemplatesRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// Cursor is the NextCursor of the previous page; nil starts at the
 	// beginning.
-	Cursor *string
+	Cursor *string `json:"cursor,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListResourceTemplatesResult is a page of a server's resource templates.
@@ -569,13 +569,13 @@ type ListResourceTemplatesRequestParams struct {
 type ListResourceTemplatesResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// NextCursor is where the next page begins; nil ends the list.
-	NextCursor *string
+	NextCursor *string `json:"nextCursor,omitzero"`
 	// ResourceTemplates are the templates of this page.
-	ResourceTemplates []ResourceTemplate
+	ResourceTemplates []ResourceTemplate `json:"resourceTemplates"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListResourcesRequestParams say which page to return.
@@ -585,12 +585,12 @@ type ListResourceTemplatesResult struct {
 type ListResourcesRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// Cursor is the NextCursor of the previous page; nil starts at the
 	// beginning.
-	Cursor *string
+	Cursor *string `json:"cursor,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListResourcesResult is a page of a server's resources.
@@ -600,13 +600,13 @@ type ListResourcesRequestParams struct {
 type ListResourcesResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// NextCursor is where the next page begins; nil ends the list.
-	NextCursor *string
+	NextCursor *string `json:"nextCursor,omitzero"`
 	// Resources are the resources of this page.
-	Resources []Resource
+	Resources []Resource `json:"resources"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListRootsRequestParams are the params of a [ListRootsRequest].
@@ -616,9 +616,9 @@ type ListResourcesResult struct {
 type ListRootsRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListRootsResult is a client's roots.
@@ -628,11 +628,11 @@ type ListRootsRequestParams struct {
 type ListRootsResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Roots are the places that the client works in.
-	Roots []Root
+	Roots []Root `json:"roots"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListToolsRequestParams say which page to return.
@@ -642,12 +642,12 @@ type ListRootsResult struct {
 type ListToolsRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// Cursor is the NextCursor of the previous page; nil starts at the
 	// beginning.
-	Cursor *string
+	Cursor *string `json:"cursor,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListToolsResult is a page of a server's tools.
@@ -657,13 +657,13 @@ type ListToolsRequestParams struct {
 type ListToolsResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// NextCursor is where the next page begins; nil ends the list.
-	NextCursor *string
+	NextCursor *string `json:"nextCursor,omitzero"`
 	// Tools are the tools of this page.
-	Tools []Tool
+	Tools []Tool `json:"tools"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // LoggingMessageNotificationParams are a line of a log.
@@ -673,15 +673,15 @@ type ListToolsResult struct {
 type LoggingMessageNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Data is the message, as any JSON value.
-	Data json.RawMessage
+	Data json.RawMessage `json:"data"`
 	// Level is the severity of the message.
-	Level LoggingLevel
+	Level LoggingLevel `json:"level"`
 	// Logger names the part of the server that logs.
-	Logger *string
+	Logger *string `json:"logger,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ModelHint is a model that the server prefers.
@@ -691,9 +691,9 @@ type LoggingMessageNotificationParams struct {
 type ModelHint struct {
 	// Name is a part of a model's name, such as sonnet; a client may choose a
 	// similar model of another provider.
-	Name *string
+	Name *string `json:"name,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ModelPreferences are what a server prefers in a model. A client may ignore
@@ -704,17 +704,17 @@ type ModelHint struct {
 type ModelPreferences struct {
 	// CostPriority is the importance of low cost, from 0 (does not matter) to 1
 	// (matters most).
-	CostPriority *float64
+	CostPriority *float64 `json:"costPriority,omitzero"`
 	// Hints are preferred models; the client uses the first that it can.
-	Hints []ModelHint
+	Hints []ModelHint `json:"hints,omitzero"`
 	// IntelligencePriority is the importance of ability, from 0 (does not
 	// matter) to 1 (matters most).
-	IntelligencePriority *float64
+	IntelligencePriority *float64 `json:"intelligencePriority,omitzero"`
 	// SpeedPriority is the importance of low latency, from 0 (does not matter)
 	// to 1 (matters most).
-	SpeedPriority *float64
+	SpeedPriority *float64 `json:"speedPriority,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // NumberSchema asks for a number in a form.
@@ -723,17 +723,17 @@ type ModelPreferences struct {
 // https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation
 type NumberSchema struct {
 	// Description explains the field to the person.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Maximum is the largest number allowed.
-	Maximum *float64
+	Maximum *float64 `json:"maximum,omitzero"`
 	// Minimum is the smallest number allowed.
-	Minimum *float64
+	Minimum *float64 `json:"minimum,omitzero"`
 	// Title labels the field.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Type decides whether fractions are allowed.
-	Type NumberSchemaType
+	Type NumberSchemaType `json:"type"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // PaginatedResult is the form of every page of a list.
@@ -743,11 +743,11 @@ type NumberSchema struct {
 type PaginatedResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// NextCursor is where the next page begins; nil ends the list.
-	NextCursor *string
+	NextCursor *string `json:"nextCursor,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // PingRequestParams are the params of a [PingRequest].
@@ -757,9 +757,9 @@ type PaginatedResult struct {
 type PingRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ProgressNotificationParams are the progress of a request.
@@ -769,17 +769,17 @@ type PingRequestParams struct {
 type ProgressNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Message describes what is happening.
-	Message *string
+	Message *string `json:"message,omitzero"`
 	// Progress is the progress so far; it grows with each notification.
-	Progress float64
+	Progress float64 `json:"progress"`
 	// ProgressToken is the token of the request.
-	ProgressToken ProgressToken
+	ProgressToken ProgressToken `json:"progressToken"`
 	// Total is the value of Progress at the end, if it is known.
-	Total *float64
+	Total *float64 `json:"total,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Prompt is a prompt, or a template of one, that a server offers.
@@ -789,17 +789,17 @@ type ProgressNotificationParams struct {
 type Prompt struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Arguments are the arguments that fill in the template.
-	Arguments []PromptArgument
+	Arguments []PromptArgument `json:"arguments,omitzero"`
 	// Description says what the prompt is for.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Name identifies the prompt.
-	Name string
+	Name string `json:"name"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // PromptArgument is an argument of a prompt.
@@ -808,16 +808,16 @@ type Prompt struct {
 // https://modelcontextprotocol.io/specification/2025-06-18/server/prompts
 type PromptArgument struct {
 	// Description explains the argument to a person.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Name identifies the argument.
-	Name string
+	Name string `json:"name"`
 	// Required means that the prompt cannot be filled in without it; absent is
 	// false.
-	Required *bool
+	Required *bool `json:"required,omitzero"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // PromptListChangedNotificationParams are the params of a
@@ -828,9 +828,9 @@ type PromptArgument struct {
 type PromptListChangedNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // PromptMessage is one message of a prompt. Unlike a [SamplingMessage] it
@@ -840,11 +840,11 @@ type PromptListChangedNotificationParams struct {
 // https://modelcontextprotocol.io/specification/2025-06-18/server/prompts
 type PromptMessage struct {
 	// Content is the content of the message.
-	Content ContentBlock
+	Content ContentBlock `json:"content"`
 	// Role is who wrote the message.
-	Role Role
+	Role Role `json:"role"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // PromptReference names a prompt.
@@ -853,11 +853,11 @@ type PromptMessage struct {
 // https://modelcontextprotocol.io/specification/2025-06-18/server/utilities/completion
 type PromptReference struct {
 	// Name is the prompt's name.
-	Name string
+	Name string `json:"name"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ReadResourceRequestParams name the resource to read.
@@ -867,11 +867,11 @@ type PromptReference struct {
 type ReadResourceRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// URI is the resource's address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ReadResourceResult is the contents of a resource.
@@ -881,11 +881,11 @@ type ReadResourceRequestParams struct {
 type ReadResourceResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Contents are the parts of the resource, such as the files of a folder.
-	Contents []TextOrBlobResourceContents
+	Contents []TextOrBlobResourceContents `json:"contents"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // RequestMeta is the metadata of a request.
@@ -895,9 +895,9 @@ type ReadResourceResult struct {
 type RequestMeta struct {
 	// ProgressToken asks for progress notifications with this token; nil asks
 	// for none.
-	ProgressToken *ProgressToken
+	ProgressToken *ProgressToken `json:"progressToken,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Resource is data that a server can return, such as a file.
@@ -907,23 +907,23 @@ type RequestMeta struct {
 type Resource struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Description says what the resource is, as a hint to a model.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// MimeType is the format, if it is known.
-	MimeType *string
+	MimeType *string `json:"mimeType,omitzero"`
 	// Name identifies the resource.
-	Name string
+	Name string `json:"name"`
 	// Size is the number of bytes before any encoding, if it is known.
-	Size *int64
+	Size *int64 `json:"size,omitzero"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// URI is the address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResourceContents is the form of every part of a resource.
@@ -933,13 +933,13 @@ type Resource struct {
 type ResourceContents struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// MimeType is the format, if it is known.
-	MimeType *string
+	MimeType *string `json:"mimeType,omitzero"`
 	// URI is the address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResourceLink refers to a resource from a prompt or a tool's result. The
@@ -950,23 +950,23 @@ type ResourceContents struct {
 type ResourceLink struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Description says what the resource is, as a hint to a model.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// MimeType is the format, if it is known.
-	MimeType *string
+	MimeType *string `json:"mimeType,omitzero"`
 	// Name identifies the resource.
-	Name string
+	Name string `json:"name"`
 	// Size is the number of bytes before any encoding, if it is known.
-	Size *int64
+	Size *int64 `json:"size,omitzero"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// URI is the address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResourceListChangedNotificationParams are the params of a
@@ -977,9 +977,9 @@ type ResourceLink struct {
 type ResourceListChangedNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResourceTemplate is a family of resources with similar addresses.
@@ -989,21 +989,21 @@ type ResourceListChangedNotificationParams struct {
 type ResourceTemplate struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Description says what the resources are, as a hint to a model.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// MimeType is the format of the resources, if it is the same for all.
-	MimeType *string
+	MimeType *string `json:"mimeType,omitzero"`
 	// Name identifies the template.
-	Name string
+	Name string `json:"name"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// URITemplate is the template of the resources' addresses, as in RFC 6570.
-	URITemplate string
+	URITemplate string `json:"uriTemplate"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResourceTemplateReference names a resource or a resource template.
@@ -1012,9 +1012,9 @@ type ResourceTemplate struct {
 // https://modelcontextprotocol.io/specification/2025-06-18/server/utilities/completion
 type ResourceTemplateReference struct {
 	// URI is the address or the template of addresses.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResourceUpdatedNotificationParams name the resource that has changed.
@@ -1024,12 +1024,12 @@ type ResourceTemplateReference struct {
 type ResourceUpdatedNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// URI is the resource's address. It may be a part of the resource that the
 	// client subscribed to.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Result is the form of every result. Members other than _meta are in Extra.
@@ -1039,9 +1039,9 @@ type ResourceUpdatedNotificationParams struct {
 type Result struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Root is a folder or a file that a client works in.
@@ -1051,13 +1051,13 @@ type Result struct {
 type Root struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Name is the name of the root for people.
-	Name *string
+	Name *string `json:"name,omitzero"`
 	// URI is the root's address, which begins with file://.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // RootsListChangedNotificationParams are the params of a
@@ -1068,9 +1068,9 @@ type Root struct {
 type RootsListChangedNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // SamplingMessage is one message of a conversation with a model.
@@ -1079,11 +1079,11 @@ type RootsListChangedNotificationParams struct {
 // https://modelcontextprotocol.io/specification/2025-06-18/client/sampling
 type SamplingMessage struct {
 	// Content is the content of the message.
-	Content SamplingContent
+	Content SamplingContent `json:"content"`
 	// Role is who wrote the message.
-	Role Role
+	Role Role `json:"role"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ServerCapabilities are what a server can do for a client. A nil field
@@ -1094,20 +1094,20 @@ type SamplingMessage struct {
 // https://modelcontextprotocol.io/specification/2025-06-18/basic/lifecycle
 type ServerCapabilities struct {
 	// Completions means that the server completes arguments.
-	Completions map[string]json.RawMessage
+	Completions map[string]json.RawMessage `json:"completions,omitzero"`
 	// Experimental holds capabilities outside the protocol, as an object for
 	// each name.
-	Experimental map[string]json.RawMessage
+	Experimental map[string]json.RawMessage `json:"experimental,omitzero"`
 	// Logging means that the server sends its log.
-	Logging map[string]json.RawMessage
+	Logging map[string]json.RawMessage `json:"logging,omitzero"`
 	// Prompts means that the server has prompts.
-	Prompts *ServerCapabilitiesPrompts
+	Prompts *ServerCapabilitiesPrompts `json:"prompts,omitzero"`
 	// Resources means that the server has resources.
-	Resources *ServerCapabilitiesResources
+	Resources *ServerCapabilitiesResources `json:"resources,omitzero"`
 	// Tools means that the server has tools.
-	Tools *ServerCapabilitiesTools
+	Tools *ServerCapabilitiesTools `json:"tools,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ServerCapabilitiesPrompts are the options of a server's prompts.
@@ -1117,9 +1117,9 @@ type ServerCapabilities struct {
 type ServerCapabilitiesPrompts struct {
 	// ListChanged means that the server sends a notification when the list
 	// changes.
-	ListChanged *bool
+	ListChanged *bool `json:"listChanged,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ServerCapabilitiesResources are the options of a server's resources.
@@ -1129,11 +1129,11 @@ type ServerCapabilitiesPrompts struct {
 type ServerCapabilitiesResources struct {
 	// ListChanged means that the server sends a notification when the list
 	// changes.
-	ListChanged *bool
+	ListChanged *bool `json:"listChanged,omitzero"`
 	// Subscribe means that a client can subscribe to the changes of a resource.
-	Subscribe *bool
+	Subscribe *bool `json:"subscribe,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ServerCapabilitiesTools are the options of a server's tools.
@@ -1143,9 +1143,9 @@ type ServerCapabilitiesResources struct {
 type ServerCapabilitiesTools struct {
 	// ListChanged means that the server sends a notification when the list
 	// changes.
-	ListChanged *bool
+	ListChanged *bool `json:"listChanged,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // SetLevelRequestParams are the lowest level that the client wants.
@@ -1155,11 +1155,11 @@ type ServerCapabilitiesTools struct {
 type SetLevelRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// Level is the lowest level that the client wants.
-	Level LoggingLevel
+	Level LoggingLevel `json:"level"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // StringSchema asks for a text in a form.
@@ -1168,17 +1168,17 @@ type SetLevelRequestParams struct {
 // https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation
 type StringSchema struct {
 	// Description explains the field to the person.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Format is the format of the text; absent allows any.
-	Format *StringSchemaFormat
+	Format *StringSchemaFormat `json:"format,omitzero"`
 	// MaxLength is the maximum number of characters.
-	MaxLength *int64
+	MaxLength *int64 `json:"maxLength,omitzero"`
 	// MinLength is the minimum number of characters.
-	MinLength *int64
+	MinLength *int64 `json:"minLength,omitzero"`
 	// Title labels the field.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // SubscribeRequestParams name the resource to watch.
@@ -1188,11 +1188,11 @@ type StringSchema struct {
 type SubscribeRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// URI is the resource's address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // TextContent is a text sent to or received from a model.
@@ -1202,13 +1202,13 @@ type SubscribeRequestParams struct {
 type TextContent struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Text is the text.
-	Text string
+	Text string `json:"text"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // TextResourceContents is a resource, or a part of one, as text.
@@ -1218,15 +1218,15 @@ type TextContent struct {
 type TextResourceContents struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// MimeType is the format, if it is known.
-	MimeType *string
+	MimeType *string `json:"mimeType,omitzero"`
 	// Text is the text.
-	Text string
+	Text string `json:"text"`
 	// URI is the address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Tool is something that a server can do for a client.
@@ -1236,23 +1236,23 @@ type TextResourceContents struct {
 type Tool struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Annotations describe how the tool behaves, if the server can be trusted.
-	Annotations *ToolAnnotations
+	Annotations *ToolAnnotations `json:"annotations,omitzero"`
 	// Description says what the tool does, as a hint to a model.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// InputSchema is the JSON schema of the tool's arguments, of type object, as
 	// it was sent. It is required.
-	InputSchema json.RawMessage
+	InputSchema json.RawMessage `json:"inputSchema"`
 	// Name identifies the tool.
-	Name string
+	Name string `json:"name"`
 	// OutputSchema is the JSON schema of the tool's structured content, of type
 	// object, as it was sent. Nil is absent.
-	OutputSchema json.RawMessage
+	OutputSchema json.RawMessage `json:"outputSchema,omitzero"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ToolAnnotations describe how a tool behaves. They are hints: do not base
@@ -1263,19 +1263,19 @@ type Tool struct {
 type ToolAnnotations struct {
 	// DestructiveHint means that the tool may delete or overwrite things; absent
 	// is true. It has no meaning for read-only tools.
-	DestructiveHint *bool
+	DestructiveHint *bool `json:"destructiveHint,omitzero"`
 	// IdempotentHint means that repeating a call with the same arguments changes
 	// nothing further; absent is false. It has no meaning for read-only tools.
-	IdempotentHint *bool
+	IdempotentHint *bool `json:"idempotentHint,omitzero"`
 	// OpenWorldHint means that the tool reaches outside systems, such as the
 	// web; absent is true.
-	OpenWorldHint *bool
+	OpenWorldHint *bool `json:"openWorldHint,omitzero"`
 	// ReadOnlyHint means that the tool changes nothing; absent is false.
-	ReadOnlyHint *bool
+	ReadOnlyHint *bool `json:"readOnlyHint,omitzero"`
 	// Title is the name of the tool for people.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ToolListChangedNotificationParams are the params of a
@@ -1286,9 +1286,9 @@ type ToolAnnotations struct {
 type ToolListChangedNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta map[string]json.RawMessage
+	Meta map[string]json.RawMessage `json:"_meta,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // UnsubscribeRequestParams name the resource of the subscription that ends.
@@ -1298,9 +1298,9 @@ type ToolListChangedNotificationParams struct {
 type UnsubscribeRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMeta
+	Meta *RequestMeta `json:"_meta,omitzero"`
 	// URI is the resource's address, as in the subscription.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }

@@ -13,15 +13,15 @@ import (
 type AudioContent struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Data is the recording.
-	Data Base64
+	Data Base64 `json:"data"`
 	// MimeType is the format of the recording, such as audio/wav.
-	MimeType string
+	MimeType string `json:"mimeType"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // BlobResourceContents is a resource, or a part of one, in bytes.
@@ -31,15 +31,15 @@ type AudioContent struct {
 type BlobResourceContents struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Blob is the bytes.
-	Blob Base64
+	Blob Base64 `json:"blob"`
 	// MimeType is the format, if it is known.
-	MimeType *string
+	MimeType *string `json:"mimeType,omitzero"`
 	// URI is the address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // BooleanSchema asks for a yes or a no in a form.
@@ -48,13 +48,13 @@ type BlobResourceContents struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type BooleanSchema struct {
 	// Default is the value before the person changes it.
-	Default *bool
+	Default *bool `json:"default,omitzero"`
 	// Description explains the field to the person.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Title labels the field.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CacheableResult has the members that all results share that a client may
@@ -65,16 +65,16 @@ type BooleanSchema struct {
 type CacheableResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// CacheScope says who may share a cached copy of the result.
-	CacheScope CacheScope
+	CacheScope CacheScope `json:"cacheScope"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// TTLMs is how long the result may be cached, in milliseconds.
-	TTLMs int64
+	TTLMs int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CallToolRequestParams are the tool to run and its arguments.
@@ -83,22 +83,22 @@ type CacheableResult struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/server/tools
 type CallToolRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names.
-	Meta RequestMetaObject
+	Meta RequestMetaObject `json:"_meta"`
 	// Arguments is the JSON object as it was sent; the tool's input schema
 	// describes it. Nil means that it was absent, which differs from {}.
 	// [Decode] reads null as absent, [DecodeStrict] refuses it; anything else
 	// that is not an object is refused.
-	Arguments json.RawMessage
+	Arguments json.RawMessage `json:"arguments,omitzero"`
 	// InputResponses are the answers to what an [InputRequiredResult] asked for;
 	// nil means no answers.
-	InputResponses InputResponses
+	InputResponses InputResponses `json:"inputResponses,omitzero"`
 	// Name is the tool's name, as tools/list returned it.
-	Name string
+	Name string `json:"name"`
 	// RequestState is the state from an [InputRequiredResult], unchanged; nil is
 	// absent.
-	RequestState *string
+	RequestState *string `json:"requestState,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CallToolResult is what a tool returned. A failed tool sets IsError here,
@@ -110,20 +110,20 @@ type CallToolRequestParams struct {
 type CallToolResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// Content is the result for a model or a person; nil is written as an empty
 	// list.
-	Content []ContentBlock
+	Content []ContentBlock `json:"content"`
 	// IsError means that the tool failed; absent is false.
-	IsError *bool
+	IsError *bool `json:"isError,omitzero"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// StructuredContent is a JSON value for programs. It follows the tool's
 	// output schema if there is one. Nil is absent; null is a value.
-	StructuredContent json.RawMessage
+	StructuredContent json.RawMessage `json:"structuredContent,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CancelTaskRequestParams name the task.
@@ -133,11 +133,11 @@ type CallToolResult struct {
 type CancelTaskRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMetaObject
+	Meta *RequestMetaObject `json:"_meta,omitzero"`
 	// TaskID names the task.
-	TaskID string
+	TaskID string `json:"taskId"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CancelTaskResult confirms that the server read the request.
@@ -147,9 +147,9 @@ type CancelTaskRequestParams struct {
 type CancelTaskResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CancelledNotificationParams name the cancelled request.
@@ -159,13 +159,13 @@ type CancelTaskResult struct {
 type CancelledNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *NotificationMetaObject
+	Meta *NotificationMetaObject `json:"_meta,omitzero"`
 	// Reason may be logged or shown to a person.
-	Reason *string
+	Reason *string `json:"reason,omitzero"`
 	// RequestID is the id of a request of the sender that has no answer yet.
-	RequestID RequestID
+	RequestID RequestID `json:"requestId"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CancelledTask is a task that was cancelled.
@@ -174,20 +174,20 @@ type CancelledNotificationParams struct {
 // https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
 type CancelledTask struct {
 	// CreatedAt is when the task began, in ISO 8601.
-	CreatedAt string
+	CreatedAt string `json:"createdAt"`
 	// LastUpdatedAt is when the task changed last, in ISO 8601.
-	LastUpdatedAt string
+	LastUpdatedAt string `json:"lastUpdatedAt"`
 	// PollIntervalMs is how long to wait before asking again, in milliseconds.
-	PollIntervalMs *int64
+	PollIntervalMs *int64 `json:"pollIntervalMs,omitzero"`
 	// StatusMessage describes the status for a person.
-	StatusMessage *string
+	StatusMessage *string `json:"statusMessage,omitzero"`
 	// TaskID names the task.
-	TaskID string
+	TaskID string `json:"taskId"`
 	// TTLMs is how long the server keeps the task, in milliseconds from its
 	// creation; nil means without limit.
-	TTLMs *int64
+	TTLMs *int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ClientCapabilities are what a client can do for a server. A nil field
@@ -198,19 +198,19 @@ type CancelledTask struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type ClientCapabilities struct {
 	// Elicitation means that the client can ask its user for input.
-	Elicitation *ClientCapabilitiesElicitation
+	Elicitation *ClientCapabilitiesElicitation `json:"elicitation,omitzero"`
 	// Experimental holds capabilities outside the protocol, as an object for
 	// each name.
-	Experimental map[string]JSONObject
+	Experimental map[string]JSONObject `json:"experimental,omitzero"`
 	// Extensions are the extensions of the protocol that the client supports,
 	// with an object of options for each.
-	Extensions map[string]JSONObject
+	Extensions map[string]JSONObject `json:"extensions,omitzero"`
 	// Roots means that the client can list its roots.
-	Roots map[string]json.RawMessage
+	Roots map[string]json.RawMessage `json:"roots,omitzero"`
 	// Sampling means that the client can query a model for the server.
-	Sampling *ClientCapabilitiesSampling
+	Sampling *ClientCapabilitiesSampling `json:"sampling,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ClientCapabilitiesElicitation are the ways in which a client can ask its
@@ -220,11 +220,11 @@ type ClientCapabilities struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type ClientCapabilitiesElicitation struct {
 	// Form means that the client can show a form.
-	Form JSONObject
+	Form JSONObject `json:"form,omitzero"`
 	// URL means that the client can send its user to a web page.
-	URL JSONObject
+	URL JSONObject `json:"url,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ClientCapabilitiesSampling are the options of a client's queries to a
@@ -234,11 +234,11 @@ type ClientCapabilitiesElicitation struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type ClientCapabilitiesSampling struct {
 	// Context means that the client can add the context of servers to a query.
-	Context JSONObject
+	Context JSONObject `json:"context,omitzero"`
 	// Tools means that a query can offer tools to the model.
-	Tools JSONObject
+	Tools JSONObject `json:"tools,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CompleteRequestParams are an incomplete argument and the place where it is
@@ -248,15 +248,15 @@ type ClientCapabilitiesSampling struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion
 type CompleteRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names.
-	Meta RequestMetaObject
+	Meta RequestMetaObject `json:"_meta"`
 	// Argument is the argument that is being typed.
-	Argument CompleteArgument
+	Argument CompleteArgument `json:"argument"`
 	// Context holds the values that are already filled in.
-	Context *CompleteContext
+	Context *CompleteContext `json:"context,omitzero"`
 	// Ref is the prompt or the resource template that the argument belongs to.
-	Ref CompleteReference
+	Ref CompleteReference `json:"ref"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CompleteResult has suggestions for an argument.
@@ -266,14 +266,14 @@ type CompleteRequestParams struct {
 type CompleteResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// Completion is the list of suggestions.
-	Completion CompleteResultCompletion
+	Completion CompleteResultCompletion `json:"completion"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CompleteResultCompletion is a list of values to choose from.
@@ -283,13 +283,13 @@ type CompleteResult struct {
 type CompleteResultCompletion struct {
 	// HasMore means that there are more values than in the list, even if their
 	// number is not known.
-	HasMore *bool
+	HasMore *bool `json:"hasMore,omitzero"`
 	// Total is the number of all values, which may be more than the list has.
-	Total *int64
+	Total *int64 `json:"total,omitzero"`
 	// Values are at most 100 values, the best first.
-	Values []string
+	Values []string `json:"values"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CompletedTask is a task that has its result.
@@ -298,23 +298,23 @@ type CompleteResultCompletion struct {
 // https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
 type CompletedTask struct {
 	// CreatedAt is when the task began, in ISO 8601.
-	CreatedAt string
+	CreatedAt string `json:"createdAt"`
 	// LastUpdatedAt is when the task changed last, in ISO 8601.
-	LastUpdatedAt string
+	LastUpdatedAt string `json:"lastUpdatedAt"`
 	// PollIntervalMs is how long to wait before asking again, in milliseconds.
-	PollIntervalMs *int64
+	PollIntervalMs *int64 `json:"pollIntervalMs,omitzero"`
 	// Result is the result of the request that became the task: a JSON object,
 	// as it was sent. It is required.
-	Result json.RawMessage
+	Result json.RawMessage `json:"result"`
 	// StatusMessage describes the status for a person.
-	StatusMessage *string
+	StatusMessage *string `json:"statusMessage,omitzero"`
 	// TaskID names the task.
-	TaskID string
+	TaskID string `json:"taskId"`
 	// TTLMs is how long the server keeps the task, in milliseconds from its
 	// creation; nil means without limit.
-	TTLMs *int64
+	TTLMs *int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CreateMessageRequest asks a client to query a model. It occurs in
@@ -324,9 +324,9 @@ type CompletedTask struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/sampling
 type CreateMessageRequest struct {
 	// Params are the parameters of the message.
-	Params CreateMessageRequestParams
+	Params CreateMessageRequestParams `json:"params"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CreateMessageRequestParams are the query.
@@ -336,31 +336,31 @@ type CreateMessageRequest struct {
 type CreateMessageRequestParams struct {
 	// IncludeContext asks the client to add the context of servers; the client
 	// may ignore it.
-	IncludeContext *IncludeContext
+	IncludeContext *IncludeContext `json:"includeContext,omitzero"`
 	// MaxTokens is the maximum number of tokens to generate; the model may stop
 	// earlier.
-	MaxTokens int64
+	MaxTokens int64 `json:"maxTokens"`
 	// Messages are the conversation so far.
-	Messages []SamplingMessage
+	Messages []SamplingMessage `json:"messages"`
 	// Metadata is passed to the model's provider; the provider defines its form.
-	Metadata JSONObject
+	Metadata JSONObject `json:"metadata,omitzero"`
 	// ModelPreferences guide the choice of a model; the client may ignore them.
-	ModelPreferences *ModelPreferences
+	ModelPreferences *ModelPreferences `json:"modelPreferences,omitzero"`
 	// StopSequences end the generation when the model writes one of them.
-	StopSequences []string
+	StopSequences []string `json:"stopSequences,omitzero"`
 	// SystemPrompt is the system prompt that the server wants; the client may
 	// change it or leave it out.
-	SystemPrompt *string
+	SystemPrompt *string `json:"systemPrompt,omitzero"`
 	// Temperature sets how varied the answer is; the model's provider defines
 	// the scale.
-	Temperature *float64
+	Temperature *float64 `json:"temperature,omitzero"`
 	// ToolChoice controls whether the model may or must use the tools; nil lets
 	// it choose.
-	ToolChoice *ToolChoice
+	ToolChoice *ToolChoice `json:"toolChoice,omitzero"`
 	// Tools are the tools that the model may call; nil means none.
-	Tools []Tool
+	Tools []Tool `json:"tools,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CreateMessageResult is a model's answer, after a person has seen it.
@@ -370,18 +370,18 @@ type CreateMessageRequestParams struct {
 type CreateMessageResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Content is the answer: one block, or a list of blocks.
-	Content SamplingContent
+	Content SamplingContent `json:"content"`
 	// Model names the model that answered.
-	Model string
+	Model string `json:"model"`
 	// Role is the role that the answer belongs to.
-	Role Role
+	Role Role `json:"role"`
 	// StopReason is why the model stopped: endTurn, stopSequence, maxTokens, or
 	// another word of the provider.
-	StopReason *string
+	StopReason *string `json:"stopReason,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CreateTaskResult is the answer to a request that continues as a task.
@@ -391,24 +391,24 @@ type CreateMessageResult struct {
 type CreateTaskResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// CreatedAt is when the task began, in ISO 8601.
-	CreatedAt string
+	CreatedAt string `json:"createdAt"`
 	// LastUpdatedAt is when the task changed last, in ISO 8601.
-	LastUpdatedAt string
+	LastUpdatedAt string `json:"lastUpdatedAt"`
 	// PollIntervalMs is how long to wait before asking again, in milliseconds.
-	PollIntervalMs *int64
+	PollIntervalMs *int64 `json:"pollIntervalMs,omitzero"`
 	// Status is the status of the task.
-	Status TaskStatus
+	Status TaskStatus `json:"status"`
 	// StatusMessage describes the status for a person.
-	StatusMessage *string
+	StatusMessage *string `json:"statusMessage,omitzero"`
 	// TaskID names the task.
-	TaskID string
+	TaskID string `json:"taskId"`
 	// TTLMs is how long the server keeps the task, in milliseconds from its
 	// creation; nil means without limit.
-	TTLMs *int64
+	TTLMs *int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // DiscoverResult describes the server.
@@ -418,23 +418,23 @@ type CreateTaskResult struct {
 type DiscoverResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// CacheScope says who may share a cached copy of the result.
-	CacheScope CacheScope
+	CacheScope CacheScope `json:"cacheScope"`
 	// Capabilities are what the server can do.
-	Capabilities ServerCapabilities
+	Capabilities ServerCapabilities `json:"capabilities"`
 	// Instructions explain to a model how to use the server.
-	Instructions *string
+	Instructions *string `json:"instructions,omitzero"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// SupportedVersions are the versions of the protocol that the server
 	// supports.
-	SupportedVersions []string
+	SupportedVersions []string `json:"supportedVersions"`
 	// TTLMs is how long the result may be cached, in milliseconds.
-	TTLMs int64
+	TTLMs int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ElicitRequest asks a client to get input from its user, in a form or on a
@@ -444,9 +444,9 @@ type DiscoverResult struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type ElicitRequest struct {
 	// Params are the parameters of the message.
-	Params ElicitRequestParams
+	Params ElicitRequestParams `json:"params"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ElicitRequestFormParams are a question with a form.
@@ -455,13 +455,13 @@ type ElicitRequest struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type ElicitRequestFormParams struct {
 	// Message is the text that the person reads.
-	Message string
+	Message string `json:"message"`
 	// Mode is form; absent means the same.
-	Mode *ElicitMode
+	Mode *ElicitMode `json:"mode,omitzero"`
 	// RequestedSchema describes the form.
-	RequestedSchema ElicitSchema
+	RequestedSchema ElicitSchema `json:"requestedSchema"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ElicitRequestURLParams are a question on a web page.
@@ -470,11 +470,11 @@ type ElicitRequestFormParams struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type ElicitRequestURLParams struct {
 	// Message is why the person should open the page.
-	Message string
+	Message string `json:"message"`
 	// URL is the address of the page.
-	URL string
+	URL string `json:"url"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ElicitResult is what the person did with the question.
@@ -483,11 +483,11 @@ type ElicitRequestURLParams struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type ElicitResult struct {
 	// Action is what the person did: accept, decline, or cancel.
-	Action ElicitResultAction
+	Action ElicitResultAction `json:"action"`
 	// Content is what the person entered, by field; nil is absent.
-	Content map[string]ElicitValue
+	Content map[string]ElicitValue `json:"content,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ElicitSchema describes a form: a flat object of plain fields.
@@ -496,14 +496,14 @@ type ElicitResult struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type ElicitSchema struct {
 	// Schema is the URI of the schema's dialect.
-	Schema *string
+	Schema *string `json:"$schema,omitzero"`
 	// Properties are the fields by name; nil is written as {}, a form without
 	// fields.
-	Properties map[string]PrimitiveSchemaDefinition
+	Properties map[string]PrimitiveSchemaDefinition `json:"properties"`
 	// Required names the fields that must be filled in.
-	Required []string
+	Required []string `json:"required,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // EmbeddedResource is a resource with its contents, in a prompt or in a
@@ -514,13 +514,13 @@ type ElicitSchema struct {
 type EmbeddedResource struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Resource is the resource's contents.
-	Resource TextOrBlobResourceContents
+	Resource TextOrBlobResourceContents `json:"resource"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // EmptyResult is the result of a request that returns no data.
@@ -535,11 +535,11 @@ type EmptyResult = Result
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type EnumOption struct {
 	// Const is the value.
-	Const string
+	Const string `json:"const"`
 	// Title is the text to show for the value.
-	Title string
+	Title string `json:"title"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Error is a JSON-RPC error.
@@ -548,13 +548,13 @@ type EnumOption struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type Error struct {
 	// Code is the kind of error.
-	Code int64
+	Code int64 `json:"code"`
 	// Data has details, in no fixed form.
-	Data json.RawMessage
+	Data json.RawMessage `json:"data,omitzero"`
 	// Message says what went wrong, in one sentence.
-	Message string
+	Message string `json:"message"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // FailedTask is a task that ended with a JSON-RPC error.
@@ -563,22 +563,22 @@ type Error struct {
 // https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
 type FailedTask struct {
 	// CreatedAt is when the task began, in ISO 8601.
-	CreatedAt string
+	CreatedAt string `json:"createdAt"`
 	// Error is the error that the request would have been answered with.
-	Error Error
+	Error Error `json:"error"`
 	// LastUpdatedAt is when the task changed last, in ISO 8601.
-	LastUpdatedAt string
+	LastUpdatedAt string `json:"lastUpdatedAt"`
 	// PollIntervalMs is how long to wait before asking again, in milliseconds.
-	PollIntervalMs *int64
+	PollIntervalMs *int64 `json:"pollIntervalMs,omitzero"`
 	// StatusMessage describes the status for a person.
-	StatusMessage *string
+	StatusMessage *string `json:"statusMessage,omitzero"`
 	// TaskID names the task.
-	TaskID string
+	TaskID string `json:"taskId"`
 	// TTLMs is how long the server keeps the task, in milliseconds from its
 	// creation; nil means without limit.
-	TTLMs *int64
+	TTLMs *int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // GetPromptRequestParams are the prompt to fill in and its arguments.
@@ -587,19 +587,19 @@ type FailedTask struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/server/prompts
 type GetPromptRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names.
-	Meta RequestMetaObject
+	Meta RequestMetaObject `json:"_meta"`
 	// Arguments are the prompt's arguments by name.
-	Arguments map[string]string
+	Arguments map[string]string `json:"arguments,omitzero"`
 	// InputResponses are the answers to what an [InputRequiredResult] asked for;
 	// nil means no answers.
-	InputResponses InputResponses
+	InputResponses InputResponses `json:"inputResponses,omitzero"`
 	// Name is the prompt's name, as prompts/list returned it.
-	Name string
+	Name string `json:"name"`
 	// RequestState is the state from an [InputRequiredResult], unchanged; nil is
 	// absent.
-	RequestState *string
+	RequestState *string `json:"requestState,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // GetPromptResult is a filled-in prompt.
@@ -609,16 +609,16 @@ type GetPromptRequestParams struct {
 type GetPromptResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// Description says what the prompt is for.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Messages are the beginning of a conversation.
-	Messages []PromptMessage
+	Messages []PromptMessage `json:"messages"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // GetTaskRequestParams name the task.
@@ -628,11 +628,11 @@ type GetPromptResult struct {
 type GetTaskRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMetaObject
+	Meta *RequestMetaObject `json:"_meta,omitzero"`
 	// TaskID names the task.
-	TaskID string
+	TaskID string `json:"taskId"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // GetTaskResult is the current state of a task.
@@ -642,9 +642,9 @@ type GetTaskRequestParams struct {
 type GetTaskResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// Task is the task; its members are mixed with the others.
-	Task DetailedTask
+	Task DetailedTask `json:"-"`
 }
 
 // HeaderMismatch is the error of a [HeaderMismatchError].
@@ -653,11 +653,11 @@ type GetTaskResult struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
 type HeaderMismatch struct {
 	// Data has details, in no fixed form.
-	Data json.RawMessage
+	Data json.RawMessage `json:"data,omitzero"`
 	// Message says what went wrong, in one sentence.
-	Message string
+	Message string `json:"message"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // HeaderMismatchError is the answer over HTTP to a request with a header
@@ -667,11 +667,11 @@ type HeaderMismatch struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
 type HeaderMismatchError struct {
 	// Error says what does not match.
-	Error HeaderMismatch
+	Error HeaderMismatch `json:"error"`
 	// ID names the request.
-	ID *RequestID
+	ID *RequestID `json:"id,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Icon is a picture for a user interface.
@@ -680,16 +680,16 @@ type HeaderMismatchError struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type Icon struct {
 	// MimeType is the format, if it is known.
-	MimeType *string
+	MimeType *string `json:"mimeType,omitzero"`
 	// Sizes are the suitable sizes, such as 48x48, or any for a picture that
 	// scales.
-	Sizes []string
+	Sizes []string `json:"sizes,omitzero"`
 	// Src is the address: a data URI, or one to fetch.
-	Src string
+	Src string `json:"src"`
 	// Theme is the background that the icon is made for; nil suits both.
-	Theme *IconTheme
+	Theme *IconTheme `json:"theme,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // IconSet has the icons of an object.
@@ -698,9 +698,9 @@ type Icon struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type IconSet struct {
 	// Icons are pictures for a user interface.
-	Icons []Icon
+	Icons []Icon `json:"icons,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ImageContent is a picture sent to or received from a model.
@@ -710,15 +710,15 @@ type IconSet struct {
 type ImageContent struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Data is the picture.
-	Data Base64
+	Data Base64 `json:"data"`
 	// MimeType is the format of the picture, such as image/png.
-	MimeType string
+	MimeType string `json:"mimeType"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Implementation is the name and version of a client or a server.
@@ -727,19 +727,19 @@ type ImageContent struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type Implementation struct {
 	// Description says what the program does.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Icons are pictures for a user interface.
-	Icons []Icon
+	Icons []Icon `json:"icons,omitzero"`
 	// Name identifies the program.
-	Name string
+	Name string `json:"name"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Version is the program's version.
-	Version string
+	Version string `json:"version"`
 	// WebsiteURL is the address of the program's home page.
-	WebsiteURL *string
+	WebsiteURL *string `json:"websiteUrl,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // InputRequests are the questions of a server, under keys that it chooses.
@@ -757,18 +757,18 @@ type InputRequests map[string]InputRequest
 type InputRequiredResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// InputRequests are what the server needs; if nil, the client may repeat the
 	// request at any time.
-	InputRequests InputRequests
+	InputRequests InputRequests `json:"inputRequests,omitzero"`
 	// RequestState is a text that the client returns with the repeated request.
 	// It has no meaning for the client.
-	RequestState *string
+	RequestState *string `json:"requestState,omitzero"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // InputRequiredTask is a task that waits for answers.
@@ -777,22 +777,22 @@ type InputRequiredResult struct {
 // https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
 type InputRequiredTask struct {
 	// CreatedAt is when the task began, in ISO 8601.
-	CreatedAt string
+	CreatedAt string `json:"createdAt"`
 	// InputRequests are the questions of the server. [TasksUpdate] answers them.
-	InputRequests InputRequests
+	InputRequests InputRequests `json:"inputRequests"`
 	// LastUpdatedAt is when the task changed last, in ISO 8601.
-	LastUpdatedAt string
+	LastUpdatedAt string `json:"lastUpdatedAt"`
 	// PollIntervalMs is how long to wait before asking again, in milliseconds.
-	PollIntervalMs *int64
+	PollIntervalMs *int64 `json:"pollIntervalMs,omitzero"`
 	// StatusMessage describes the status for a person.
-	StatusMessage *string
+	StatusMessage *string `json:"statusMessage,omitzero"`
 	// TaskID names the task.
-	TaskID string
+	TaskID string `json:"taskId"`
 	// TTLMs is how long the server keeps the task, in milliseconds from its
 	// creation; nil means without limit.
-	TTLMs *int64
+	TTLMs *int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // InputResponseRequestParams has the members that all requests share that
@@ -802,15 +802,15 @@ type InputRequiredTask struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
 type InputResponseRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names.
-	Meta RequestMetaObject
+	Meta RequestMetaObject `json:"_meta"`
 	// InputResponses are the answers to what an [InputRequiredResult] asked for;
 	// nil means no answers.
-	InputResponses InputResponses
+	InputResponses InputResponses `json:"inputResponses,omitzero"`
 	// RequestState is the state from an [InputRequiredResult], unchanged; nil is
 	// absent.
-	RequestState *string
+	RequestState *string `json:"requestState,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // InputResponses are the answers to [InputRequests], under the same keys.
@@ -825,11 +825,11 @@ type InputResponses map[string]InputResponse
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type InternalError struct {
 	// Data has details, in no fixed form.
-	Data json.RawMessage
+	Data json.RawMessage `json:"data,omitzero"`
 	// Message says what went wrong, in one sentence.
-	Message string
+	Message string `json:"message"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // InvalidParamsError is the error for params that do not fit the method.
@@ -838,11 +838,11 @@ type InternalError struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type InvalidParamsError struct {
 	// Data has details, in no fixed form.
-	Data json.RawMessage
+	Data json.RawMessage `json:"data,omitzero"`
 	// Message says what went wrong, in one sentence.
-	Message string
+	Message string `json:"message"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // InvalidRequestError is the error for a message that is not a request.
@@ -851,11 +851,11 @@ type InvalidParamsError struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type InvalidRequestError struct {
 	// Data has details, in no fixed form.
-	Data json.RawMessage
+	Data json.RawMessage `json:"data,omitzero"`
 	// Message says what went wrong, in one sentence.
-	Message string
+	Message string `json:"message"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // JSONArray is a JSON array.
@@ -885,17 +885,17 @@ type JSONValue = json.RawMessage
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type LegacyTitledEnumSchema struct {
 	// Default is the choice before the person changes it.
-	Default *string
+	Default *string `json:"default,omitzero"`
 	// Description explains the field.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Enum are the values; nil is written as an empty list.
-	Enum []string
+	Enum []string `json:"enum"`
 	// EnumNames are the names to show for the values, in the same order.
-	EnumNames []string
+	EnumNames []string `json:"enumNames,omitzero"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListPromptsResult is a page of a server's prompts.
@@ -905,20 +905,20 @@ type LegacyTitledEnumSchema struct {
 type ListPromptsResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// CacheScope says who may share a cached copy of the result.
-	CacheScope CacheScope
+	CacheScope CacheScope `json:"cacheScope"`
 	// NextCursor is where the next page begins; nil ends the list.
-	NextCursor *string
+	NextCursor *string `json:"nextCursor,omitzero"`
 	// Prompts are the prompts of this page.
-	Prompts []Prompt
+	Prompts []Prompt `json:"prompts"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// TTLMs is how long the result may be cached, in milliseconds.
-	TTLMs int64
+	TTLMs int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListResourceTemplatesResult is a page of a server's resource templates.
@@ -928,20 +928,20 @@ type ListPromptsResult struct {
 type ListResourceTemplatesResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// CacheScope says who may share a cached copy of the result.
-	CacheScope CacheScope
+	CacheScope CacheScope `json:"cacheScope"`
 	// NextCursor is where the next page begins; nil ends the list.
-	NextCursor *string
+	NextCursor *string `json:"nextCursor,omitzero"`
 	// ResourceTemplates are the templates of this page.
-	ResourceTemplates []ResourceTemplate
+	ResourceTemplates []ResourceTemplate `json:"resourceTemplates"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// TTLMs is how long the result may be cached, in milliseconds.
-	TTLMs int64
+	TTLMs int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListResourcesResult is a page of a server's resources.
@@ -951,20 +951,20 @@ type ListResourceTemplatesResult struct {
 type ListResourcesResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// CacheScope says who may share a cached copy of the result.
-	CacheScope CacheScope
+	CacheScope CacheScope `json:"cacheScope"`
 	// NextCursor is where the next page begins; nil ends the list.
-	NextCursor *string
+	NextCursor *string `json:"nextCursor,omitzero"`
 	// Resources are the resources of this page.
-	Resources []Resource
+	Resources []Resource `json:"resources"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// TTLMs is how long the result may be cached, in milliseconds.
-	TTLMs int64
+	TTLMs int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListRootsRequest asks a client for its roots. It occurs in
@@ -974,9 +974,9 @@ type ListResourcesResult struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/roots
 type ListRootsRequest struct {
 	// Params are the parameters of the message.
-	Params *ListRootsRequestParams
+	Params *ListRootsRequestParams `json:"params,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListRootsRequestParams are the params of a [ListRootsRequest].
@@ -986,9 +986,9 @@ type ListRootsRequest struct {
 type ListRootsRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListRootsResult is a client's roots.
@@ -997,9 +997,9 @@ type ListRootsRequestParams struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/roots
 type ListRootsResult struct {
 	// Roots are the places that the client works in.
-	Roots []Root
+	Roots []Root `json:"roots"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ListToolsResult is a page of a server's tools.
@@ -1009,20 +1009,20 @@ type ListRootsResult struct {
 type ListToolsResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// CacheScope says who may share a cached copy of the result.
-	CacheScope CacheScope
+	CacheScope CacheScope `json:"cacheScope"`
 	// NextCursor is where the next page begins; nil ends the list.
-	NextCursor *string
+	NextCursor *string `json:"nextCursor,omitzero"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// Tools are the tools of this page.
-	Tools []Tool
+	Tools []Tool `json:"tools"`
 	// TTLMs is how long the result may be cached, in milliseconds.
-	TTLMs int64
+	TTLMs int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // LoggingMessageNotificationParams are a line of a log.
@@ -1032,15 +1032,15 @@ type ListToolsResult struct {
 type LoggingMessageNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *NotificationMetaObject
+	Meta *NotificationMetaObject `json:"_meta,omitzero"`
 	// Data is the message, as any JSON value.
-	Data json.RawMessage
+	Data json.RawMessage `json:"data"`
 	// Level is the severity of the message.
-	Level LoggingLevel
+	Level LoggingLevel `json:"level"`
 	// Logger names the part of the server that logs.
-	Logger *string
+	Logger *string `json:"logger,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // MetaObject holds data of the protocol and its extensions under prefixed
@@ -1057,11 +1057,11 @@ type MetaObject = map[string]json.RawMessage
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type MethodNotFoundError struct {
 	// Data has details, in no fixed form.
-	Data json.RawMessage
+	Data json.RawMessage `json:"data,omitzero"`
 	// Message says what went wrong, in one sentence.
-	Message string
+	Message string `json:"message"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // MissingRequiredClientCapability is the error of a
@@ -1071,11 +1071,11 @@ type MethodNotFoundError struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type MissingRequiredClientCapability struct {
 	// Data has the capabilities.
-	Data MissingRequiredClientCapabilityData
+	Data MissingRequiredClientCapabilityData `json:"data"`
 	// Message says what went wrong, in one sentence.
-	Message string
+	Message string `json:"message"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // MissingRequiredClientCapabilityData names the missing capabilities.
@@ -1084,9 +1084,9 @@ type MissingRequiredClientCapability struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type MissingRequiredClientCapabilityData struct {
 	// RequiredCapabilities are the capabilities that the request must declare.
-	RequiredCapabilities ClientCapabilities
+	RequiredCapabilities ClientCapabilities `json:"requiredCapabilities"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // MissingRequiredClientCapabilityError is the answer to a request that needs
@@ -1096,11 +1096,11 @@ type MissingRequiredClientCapabilityData struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type MissingRequiredClientCapabilityError struct {
 	// Error says what is missing.
-	Error MissingRequiredClientCapability
+	Error MissingRequiredClientCapability `json:"error"`
 	// ID names the request.
-	ID *RequestID
+	ID *RequestID `json:"id,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // NotificationMetaObject is the metadata of a notification.
@@ -1110,9 +1110,9 @@ type MissingRequiredClientCapabilityError struct {
 type NotificationMetaObject struct {
 	// SubscriptionID is the id of the [SubscriptionsListenRequest] that the
 	// notification belongs to; nil means no subscription.
-	SubscriptionID *RequestID
+	SubscriptionID *RequestID `json:"io.modelcontextprotocol/subscriptionId,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // NotificationParams are the params of any notification.
@@ -1122,9 +1122,9 @@ type NotificationMetaObject struct {
 type NotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *NotificationMetaObject
+	Meta *NotificationMetaObject `json:"_meta,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // NumberSchema asks for a number in a form.
@@ -1133,19 +1133,19 @@ type NotificationParams struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type NumberSchema struct {
 	// Default is the value before the person changes it.
-	Default *float64
+	Default *float64 `json:"default,omitzero"`
 	// Description explains the field to the person.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Maximum is the largest number allowed.
-	Maximum *float64
+	Maximum *float64 `json:"maximum,omitzero"`
 	// Minimum is the smallest number allowed.
-	Minimum *float64
+	Minimum *float64 `json:"minimum,omitzero"`
 	// Title labels the field.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Type decides whether fractions are allowed.
-	Type NumberSchemaType
+	Type NumberSchemaType `json:"type"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // PaginatedRequestParams say which page to return.
@@ -1154,12 +1154,12 @@ type NumberSchema struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination
 type PaginatedRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names.
-	Meta RequestMetaObject
+	Meta RequestMetaObject `json:"_meta"`
 	// Cursor is the NextCursor of the previous page; nil starts at the
 	// beginning.
-	Cursor *string
+	Cursor *string `json:"cursor,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // PaginatedResult is the form of every page of a list.
@@ -1169,14 +1169,14 @@ type PaginatedRequestParams struct {
 type PaginatedResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// NextCursor is where the next page begins; nil ends the list.
-	NextCursor *string
+	NextCursor *string `json:"nextCursor,omitzero"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ParseError is the error for a message that is not JSON.
@@ -1185,11 +1185,11 @@ type PaginatedResult struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type ParseError struct {
 	// Data has details, in no fixed form.
-	Data json.RawMessage
+	Data json.RawMessage `json:"data,omitzero"`
 	// Message says what went wrong, in one sentence.
-	Message string
+	Message string `json:"message"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ProgressNotificationParams are the progress of a request.
@@ -1199,17 +1199,17 @@ type ParseError struct {
 type ProgressNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *NotificationMetaObject
+	Meta *NotificationMetaObject `json:"_meta,omitzero"`
 	// Message describes what is happening.
-	Message *string
+	Message *string `json:"message,omitzero"`
 	// Progress is the progress so far; it grows with each notification.
-	Progress float64
+	Progress float64 `json:"progress"`
 	// ProgressToken is the token of the request.
-	ProgressToken ProgressToken
+	ProgressToken ProgressToken `json:"progressToken"`
 	// Total is the value of Progress at the end, if it is known.
-	Total *float64
+	Total *float64 `json:"total,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Prompt is a prompt, or a template of one, that a server offers.
@@ -1219,19 +1219,19 @@ type ProgressNotificationParams struct {
 type Prompt struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Arguments are the arguments that fill in the template.
-	Arguments []PromptArgument
+	Arguments []PromptArgument `json:"arguments,omitzero"`
 	// Description says what the prompt is for.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Icons are pictures for a user interface.
-	Icons []Icon
+	Icons []Icon `json:"icons,omitzero"`
 	// Name identifies the prompt.
-	Name string
+	Name string `json:"name"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // PromptMessage is one message of a prompt. Unlike a [SamplingMessage] it
@@ -1241,11 +1241,11 @@ type Prompt struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/server/prompts
 type PromptMessage struct {
 	// Content is the content of the message.
-	Content ContentBlock
+	Content ContentBlock `json:"content"`
 	// Role is who wrote the message.
-	Role Role
+	Role Role `json:"role"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // PromptReference names a prompt.
@@ -1254,11 +1254,11 @@ type PromptMessage struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion
 type PromptReference struct {
 	// Name is the prompt's name.
-	Name string
+	Name string `json:"name"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ReadResourceRequestParams name the resource to read.
@@ -1267,17 +1267,17 @@ type PromptReference struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/server/resources
 type ReadResourceRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names.
-	Meta RequestMetaObject
+	Meta RequestMetaObject `json:"_meta"`
 	// InputResponses are the answers to what an [InputRequiredResult] asked for;
 	// nil means no answers.
-	InputResponses InputResponses
+	InputResponses InputResponses `json:"inputResponses,omitzero"`
 	// RequestState is the state from an [InputRequiredResult], unchanged; nil is
 	// absent.
-	RequestState *string
+	RequestState *string `json:"requestState,omitzero"`
 	// URI is the resource's address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ReadResourceResult is the contents of a resource.
@@ -1287,18 +1287,18 @@ type ReadResourceRequestParams struct {
 type ReadResourceResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// CacheScope says who may share a cached copy of the result.
-	CacheScope CacheScope
+	CacheScope CacheScope `json:"cacheScope"`
 	// Contents are the parts of the resource, such as the files of a folder.
-	Contents []TextOrBlobResourceContents
+	Contents []TextOrBlobResourceContents `json:"contents"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// TTLMs is how long the result may be cached, in milliseconds.
-	TTLMs int64
+	TTLMs int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // RequestMetaObject is the metadata of a request. Every request has it,
@@ -1308,19 +1308,19 @@ type ReadResourceResult struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type RequestMetaObject struct {
 	// ClientCapabilities are what the client can do for this request.
-	ClientCapabilities ClientCapabilities
+	ClientCapabilities ClientCapabilities `json:"io.modelcontextprotocol/clientCapabilities"`
 	// ClientInfo names the client.
-	ClientInfo *Implementation
+	ClientInfo *Implementation `json:"io.modelcontextprotocol/clientInfo,omitzero"`
 	// LogLevel asks for log messages of this level and above while the request
 	// is served; nil asks for none.
-	LogLevel *LoggingLevel
+	LogLevel *LoggingLevel `json:"io.modelcontextprotocol/logLevel,omitzero"`
 	// ProtocolVersion is the version of the protocol that the request follows.
-	ProtocolVersion *string
+	ProtocolVersion *string `json:"io.modelcontextprotocol/protocolVersion,omitzero"`
 	// ProgressToken asks for progress notifications with this token; nil asks
 	// for none.
-	ProgressToken *ProgressToken
+	ProgressToken *ProgressToken `json:"progressToken,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // RequestParams are the params of any request.
@@ -1329,9 +1329,9 @@ type RequestMetaObject struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type RequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names.
-	Meta RequestMetaObject
+	Meta RequestMetaObject `json:"_meta"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Resource is data that a server can return, such as a file.
@@ -1341,25 +1341,25 @@ type RequestParams struct {
 type Resource struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Description says what the resource is, as a hint to a model.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Icons are pictures for a user interface.
-	Icons []Icon
+	Icons []Icon `json:"icons,omitzero"`
 	// MimeType is the format, if it is known.
-	MimeType *string
+	MimeType *string `json:"mimeType,omitzero"`
 	// Name identifies the resource.
-	Name string
+	Name string `json:"name"`
 	// Size is the number of bytes before any encoding, if it is known.
-	Size *int64
+	Size *int64 `json:"size,omitzero"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// URI is the address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResourceLink refers to a resource from a prompt or a tool's result. The
@@ -1370,25 +1370,25 @@ type Resource struct {
 type ResourceLink struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Description says what the resource is, as a hint to a model.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Icons are pictures for a user interface.
-	Icons []Icon
+	Icons []Icon `json:"icons,omitzero"`
 	// MimeType is the format, if it is known.
-	MimeType *string
+	MimeType *string `json:"mimeType,omitzero"`
 	// Name identifies the resource.
-	Name string
+	Name string `json:"name"`
 	// Size is the number of bytes before any encoding, if it is known.
-	Size *int64
+	Size *int64 `json:"size,omitzero"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// URI is the address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResourceRequestParams has the members that all requests about a resource
@@ -1398,11 +1398,11 @@ type ResourceLink struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/server/resources
 type ResourceRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names.
-	Meta RequestMetaObject
+	Meta RequestMetaObject `json:"_meta"`
 	// URI is the address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResourceTemplate is a family of resources with similar addresses.
@@ -1412,23 +1412,23 @@ type ResourceRequestParams struct {
 type ResourceTemplate struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Description says what the resources are, as a hint to a model.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Icons are pictures for a user interface.
-	Icons []Icon
+	Icons []Icon `json:"icons,omitzero"`
 	// MimeType is the format of the resources, if it is the same for all.
-	MimeType *string
+	MimeType *string `json:"mimeType,omitzero"`
 	// Name identifies the template.
-	Name string
+	Name string `json:"name"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// URITemplate is the template of the resources' addresses, as in RFC 6570.
-	URITemplate string
+	URITemplate string `json:"uriTemplate"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResourceTemplateReference names a resource or a resource template.
@@ -1437,9 +1437,9 @@ type ResourceTemplate struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion
 type ResourceTemplateReference struct {
 	// URI is the address or the template of addresses.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResourceUpdatedNotificationParams name the resource that has changed.
@@ -1449,12 +1449,12 @@ type ResourceTemplateReference struct {
 type ResourceUpdatedNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *NotificationMetaObject
+	Meta *NotificationMetaObject `json:"_meta,omitzero"`
 	// URI is the resource's address. It may be a part of the resource that the
 	// client subscribed to.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Result is the form of every result. Members other than its type and _meta
@@ -1465,12 +1465,12 @@ type ResourceUpdatedNotificationParams struct {
 type Result struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResultMetaObject is the metadata of a result.
@@ -1479,9 +1479,9 @@ type Result struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type ResultMetaObject struct {
 	// ServerInfo names the server.
-	ServerInfo *Implementation
+	ServerInfo *Implementation `json:"io.modelcontextprotocol/serverInfo,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ResultType is the kind of a result.
@@ -1503,13 +1503,13 @@ type SamplingContentList []SamplingMessageContentBlock
 type SamplingMessage struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Content is the content of the message: one block, or a list of blocks.
-	Content SamplingContent
+	Content SamplingContent `json:"content"`
 	// Role is who wrote the message.
-	Role Role
+	Role Role `json:"role"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ServerCapabilities are what a server can do for a client. A nil field
@@ -1520,23 +1520,23 @@ type SamplingMessage struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type ServerCapabilities struct {
 	// Completions means that the server completes arguments.
-	Completions JSONObject
+	Completions JSONObject `json:"completions,omitzero"`
 	// Experimental holds capabilities outside the protocol, as an object for
 	// each name.
-	Experimental map[string]JSONObject
+	Experimental map[string]JSONObject `json:"experimental,omitzero"`
 	// Extensions are the extensions of the protocol that the server supports,
 	// with an object of options for each.
-	Extensions map[string]JSONObject
+	Extensions map[string]JSONObject `json:"extensions,omitzero"`
 	// Logging means that the server sends its log.
-	Logging JSONObject
+	Logging JSONObject `json:"logging,omitzero"`
 	// Prompts means that the server has prompts.
-	Prompts *ServerCapabilitiesPrompts
+	Prompts *ServerCapabilitiesPrompts `json:"prompts,omitzero"`
 	// Resources means that the server has resources.
-	Resources *ServerCapabilitiesResources
+	Resources *ServerCapabilitiesResources `json:"resources,omitzero"`
 	// Tools means that the server has tools.
-	Tools *ServerCapabilitiesTools
+	Tools *ServerCapabilitiesTools `json:"tools,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // StringSchema asks for a text in a form.
@@ -1545,19 +1545,19 @@ type ServerCapabilities struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type StringSchema struct {
 	// Default is the value before the person changes it.
-	Default *string
+	Default *string `json:"default,omitzero"`
 	// Description explains the field to the person.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Format is the format of the text; absent allows any.
-	Format *StringSchemaFormat
+	Format *StringSchemaFormat `json:"format,omitzero"`
 	// MaxLength is the maximum number of characters.
-	MaxLength *int64
+	MaxLength *int64 `json:"maxLength,omitzero"`
 	// MinLength is the minimum number of characters.
-	MinLength *int64
+	MinLength *int64 `json:"minLength,omitzero"`
 	// Title labels the field.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // SubscriptionFilter says which notifications a client wants.
@@ -1566,18 +1566,18 @@ type StringSchema struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
 type SubscriptionFilter struct {
 	// PromptsListChanged asks for [PromptListChangedNotification].
-	PromptsListChanged *bool
+	PromptsListChanged *bool `json:"promptsListChanged,omitzero"`
 	// ResourceSubscriptions are the URIs of the resources to send a
 	// [ResourceUpdatedNotification] for.
-	ResourceSubscriptions []string
+	ResourceSubscriptions []string `json:"resourceSubscriptions,omitzero"`
 	// ResourcesListChanged asks for [ResourceListChangedNotification].
-	ResourcesListChanged *bool
+	ResourcesListChanged *bool `json:"resourcesListChanged,omitzero"`
 	// TaskIDs are the tasks to send a [TaskStatusNotification] for.
-	TaskIDs []string
+	TaskIDs []string `json:"taskIds,omitzero"`
 	// ToolsListChanged asks for [ToolListChangedNotification].
-	ToolsListChanged *bool
+	ToolsListChanged *bool `json:"toolsListChanged,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // SubscriptionsAcknowledgedNotificationParams list what the server will
@@ -1588,12 +1588,12 @@ type SubscriptionFilter struct {
 type SubscriptionsAcknowledgedNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *NotificationMetaObject
+	Meta *NotificationMetaObject `json:"_meta,omitzero"`
 	// Notifications are those that the client requested and the server will
 	// send.
-	Notifications SubscriptionFilter
+	Notifications SubscriptionFilter `json:"notifications"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // SubscriptionsListenRequestParams list what the client wants.
@@ -1602,11 +1602,11 @@ type SubscriptionsAcknowledgedNotificationParams struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
 type SubscriptionsListenRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names.
-	Meta RequestMetaObject
+	Meta RequestMetaObject `json:"_meta"`
 	// Notifications are those that the client wants.
-	Notifications SubscriptionFilter
+	Notifications SubscriptionFilter `json:"notifications"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // SubscriptionsListenResult ends a subscription.
@@ -1615,12 +1615,12 @@ type SubscriptionsListenRequestParams struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
 type SubscriptionsListenResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names.
-	Meta SubscriptionsListenResultMetaObject
+	Meta SubscriptionsListenResultMetaObject `json:"_meta"`
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
-	ResultType *ResultType
+	ResultType *ResultType `json:"resultType,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // SubscriptionsListenResultMetaObject is the metadata of the end of a
@@ -1630,11 +1630,11 @@ type SubscriptionsListenResult struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
 type SubscriptionsListenResultMetaObject struct {
 	// ServerInfo names the server.
-	ServerInfo *Implementation
+	ServerInfo *Implementation `json:"io.modelcontextprotocol/serverInfo,omitzero"`
 	// SubscriptionID is the id of the request that began the subscription.
-	SubscriptionID RequestID
+	SubscriptionID RequestID `json:"io.modelcontextprotocol/subscriptionId"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Task has the members that every task has.
@@ -1643,22 +1643,22 @@ type SubscriptionsListenResultMetaObject struct {
 // https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
 type Task struct {
 	// CreatedAt is when the task began, in ISO 8601.
-	CreatedAt string
+	CreatedAt string `json:"createdAt"`
 	// LastUpdatedAt is when the task changed last, in ISO 8601.
-	LastUpdatedAt string
+	LastUpdatedAt string `json:"lastUpdatedAt"`
 	// PollIntervalMs is how long to wait before asking again, in milliseconds.
-	PollIntervalMs *int64
+	PollIntervalMs *int64 `json:"pollIntervalMs,omitzero"`
 	// Status is the status of the task.
-	Status TaskStatus
+	Status TaskStatus `json:"status"`
 	// StatusMessage describes the status for a person.
-	StatusMessage *string
+	StatusMessage *string `json:"statusMessage,omitzero"`
 	// TaskID names the task.
-	TaskID string
+	TaskID string `json:"taskId"`
 	// TTLMs is how long the server keeps the task, in milliseconds from its
 	// creation; nil means without limit.
-	TTLMs *int64
+	TTLMs *int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // TaskStatusNotificationParams are the current state of the task.
@@ -1668,9 +1668,9 @@ type Task struct {
 type TaskStatusNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *NotificationMetaObject
+	Meta *NotificationMetaObject `json:"_meta,omitzero"`
 	// Task is the task; its members are mixed with the others.
-	Task DetailedTask
+	Task DetailedTask `json:"-"`
 }
 
 // TaskSubscriptionAcknowledgedNotifications is what the extension adds to a
@@ -1680,9 +1680,9 @@ type TaskStatusNotificationParams struct {
 // https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
 type TaskSubscriptionAcknowledgedNotifications struct {
 	// TaskIDs are the tasks to send a [TaskStatusNotification] for.
-	TaskIDs []string
+	TaskIDs []string `json:"taskIds,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // TaskSubscriptionNotifications is what the extension adds to a
@@ -1692,9 +1692,9 @@ type TaskSubscriptionAcknowledgedNotifications struct {
 // https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
 type TaskSubscriptionNotifications struct {
 	// TaskIDs are the tasks to send a [TaskStatusNotification] for.
-	TaskIDs []string
+	TaskIDs []string `json:"taskIds,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // TasksExtensionCapability has the options of the extension; there are none
@@ -1712,13 +1712,13 @@ type TasksExtensionCapability struct {
 type TextContent struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Annotations are hints for the client.
-	Annotations *Annotations
+	Annotations *Annotations `json:"annotations,omitzero"`
 	// Text is the text.
-	Text string
+	Text string `json:"text"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // TextResourceContents is a resource, or a part of one, as text.
@@ -1728,15 +1728,15 @@ type TextContent struct {
 type TextResourceContents struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// MimeType is the format, if it is known.
-	MimeType *string
+	MimeType *string `json:"mimeType,omitzero"`
 	// Text is the text.
-	Text string
+	Text string `json:"text"`
 	// URI is the address, in any scheme that the server understands.
-	URI string
+	URI string `json:"uri"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // TitledEnumItems are the choices of a [TitledMultiSelectEnumSchema].
@@ -1745,9 +1745,9 @@ type TextResourceContents struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type TitledEnumItems struct {
 	// AnyOf are the choices; nil is written as an empty list.
-	AnyOf []EnumOption
+	AnyOf []EnumOption `json:"anyOf"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // TitledMultiSelectEnumSchema is a field of a form in which a person chooses
@@ -1757,19 +1757,19 @@ type TitledEnumItems struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type TitledMultiSelectEnumSchema struct {
 	// Default is the choice before the person changes it.
-	Default []string
+	Default []string `json:"default,omitzero"`
 	// Description explains the field.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Items describes the choices.
-	Items TitledEnumItems
+	Items TitledEnumItems `json:"items"`
 	// MaxItems is the maximum number of choices.
-	MaxItems *int64
+	MaxItems *int64 `json:"maxItems,omitzero"`
 	// MinItems is the minimum number of choices.
-	MinItems *int64
+	MinItems *int64 `json:"minItems,omitzero"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // TitledSingleSelectEnumSchema is a field of a form in which a person
@@ -1779,15 +1779,15 @@ type TitledMultiSelectEnumSchema struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type TitledSingleSelectEnumSchema struct {
 	// Default is the choice before the person changes it.
-	Default *string
+	Default *string `json:"default,omitzero"`
 	// Description explains the field.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// OneOf are the choices; nil is written as an empty list.
-	OneOf []EnumOption
+	OneOf []EnumOption `json:"oneOf"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Tool is something that a server can do for a client.
@@ -1797,25 +1797,25 @@ type TitledSingleSelectEnumSchema struct {
 type Tool struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Annotations describe how the tool behaves, if the server can be trusted.
-	Annotations *ToolAnnotations
+	Annotations *ToolAnnotations `json:"annotations,omitzero"`
 	// Description says what the tool does, as a hint to a model.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Icons are pictures for a user interface.
-	Icons []Icon
+	Icons []Icon `json:"icons,omitzero"`
 	// InputSchema is the JSON schema of the tool's arguments, of type object, as
 	// it was sent. It is required.
-	InputSchema json.RawMessage
+	InputSchema json.RawMessage `json:"inputSchema"`
 	// Name identifies the tool.
-	Name string
+	Name string `json:"name"`
 	// OutputSchema is the JSON schema of the tool's structured content, as it
 	// was sent. Nil is absent.
-	OutputSchema json.RawMessage
+	OutputSchema json.RawMessage `json:"outputSchema,omitzero"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ToolChoice controls whether a model uses tools.
@@ -1824,9 +1824,9 @@ type Tool struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/sampling
 type ToolChoice struct {
 	// Mode is the mode; nil means auto.
-	Mode *ToolChoiceMode
+	Mode *ToolChoiceMode `json:"mode,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ToolResultContent is what a tool returned to a model.
@@ -1836,17 +1836,17 @@ type ToolChoice struct {
 type ToolResultContent struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// Content is the result; nil is written as an empty list.
-	Content []ContentBlock
+	Content []ContentBlock `json:"content"`
 	// IsError means that the tool failed; absent is false.
-	IsError *bool
+	IsError *bool `json:"isError,omitzero"`
 	// StructuredContent is for programs. Nil is absent; null is a value.
-	StructuredContent json.RawMessage
+	StructuredContent json.RawMessage `json:"structuredContent,omitzero"`
 	// ToolUseID is the id of the [ToolUseContent] that it answers.
-	ToolUseID string
+	ToolUseID string `json:"toolUseId"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // ToolUseContent is a call of a tool by a model.
@@ -1856,16 +1856,16 @@ type ToolResultContent struct {
 type ToolUseContent struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta MetaObject
+	Meta MetaObject `json:"_meta,omitzero"`
 	// ID names the call.
-	ID string
+	ID string `json:"id"`
 	// Input is the JSON object with the tool's arguments, as it was sent. It is
 	// required.
-	Input json.RawMessage
+	Input json.RawMessage `json:"input"`
 	// Name is the tool's name.
-	Name string
+	Name string `json:"name"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // UnsupportedProtocolVersion is the error of an
@@ -1875,11 +1875,11 @@ type ToolUseContent struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning
 type UnsupportedProtocolVersion struct {
 	// Data has the versions.
-	Data UnsupportedProtocolVersionData
+	Data UnsupportedProtocolVersionData `json:"data"`
 	// Message says what went wrong, in one sentence.
-	Message string
+	Message string `json:"message"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // UnsupportedProtocolVersionData has the requested version and the supported
@@ -1889,11 +1889,11 @@ type UnsupportedProtocolVersion struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning
 type UnsupportedProtocolVersionData struct {
 	// Requested is the version of the request.
-	Requested string
+	Requested string `json:"requested"`
 	// Supported are the versions that the server supports.
-	Supported []string
+	Supported []string `json:"supported"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // UnsupportedProtocolVersionError is the answer to a request in a version
@@ -1903,11 +1903,11 @@ type UnsupportedProtocolVersionData struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning
 type UnsupportedProtocolVersionError struct {
 	// Error names the supported versions.
-	Error UnsupportedProtocolVersion
+	Error UnsupportedProtocolVersion `json:"error"`
 	// ID names the request.
-	ID *RequestID
+	ID *RequestID `json:"id,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // UntitledEnumItems are the values of an [UntitledMultiSelectEnumSchema].
@@ -1916,9 +1916,9 @@ type UnsupportedProtocolVersionError struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type UntitledEnumItems struct {
 	// Enum are the values; nil is written as an empty list.
-	Enum []string
+	Enum []string `json:"enum"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // UntitledMultiSelectEnumSchema is a field of a form in which a person
@@ -1928,19 +1928,19 @@ type UntitledEnumItems struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type UntitledMultiSelectEnumSchema struct {
 	// Default is the choice before the person changes it.
-	Default []string
+	Default []string `json:"default,omitzero"`
 	// Description explains the field.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Items has the values.
-	Items UntitledEnumItems
+	Items UntitledEnumItems `json:"items"`
 	// MaxItems is the maximum number of choices.
-	MaxItems *int64
+	MaxItems *int64 `json:"maxItems,omitzero"`
 	// MinItems is the minimum number of choices.
-	MinItems *int64
+	MinItems *int64 `json:"minItems,omitzero"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // UntitledSingleSelectEnumSchema is a field of a form in which a person
@@ -1950,15 +1950,15 @@ type UntitledMultiSelectEnumSchema struct {
 // https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
 type UntitledSingleSelectEnumSchema struct {
 	// Default is the choice before the person changes it.
-	Default *string
+	Default *string `json:"default,omitzero"`
 	// Description explains the field.
-	Description *string
+	Description *string `json:"description,omitzero"`
 	// Enum are the values; nil is written as an empty list.
-	Enum []string
+	Enum []string `json:"enum"`
 	// Title is the name to show to people; nil means that Name is shown.
-	Title *string
+	Title *string `json:"title,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // UpdateTaskRequestParams are the answers.
@@ -1968,14 +1968,14 @@ type UntitledSingleSelectEnumSchema struct {
 type UpdateTaskRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *RequestMetaObject
+	Meta *RequestMetaObject `json:"_meta,omitzero"`
 	// InputResponses are the answers, under the keys of the task's
 	// InputRequests. Some may be missing.
-	InputResponses InputResponses
+	InputResponses InputResponses `json:"inputResponses"`
 	// TaskID names the task.
-	TaskID string
+	TaskID string `json:"taskId"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // UpdateTaskResult confirms that the server read the answers.
@@ -1985,9 +1985,9 @@ type UpdateTaskRequestParams struct {
 type UpdateTaskResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
-	Meta *ResultMetaObject
+	Meta *ResultMetaObject `json:"_meta,omitzero"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // WorkingTask is a running task.
@@ -1996,18 +1996,18 @@ type UpdateTaskResult struct {
 // https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
 type WorkingTask struct {
 	// CreatedAt is when the task began, in ISO 8601.
-	CreatedAt string
+	CreatedAt string `json:"createdAt"`
 	// LastUpdatedAt is when the task changed last, in ISO 8601.
-	LastUpdatedAt string
+	LastUpdatedAt string `json:"lastUpdatedAt"`
 	// PollIntervalMs is how long to wait before asking again, in milliseconds.
-	PollIntervalMs *int64
+	PollIntervalMs *int64 `json:"pollIntervalMs,omitzero"`
 	// StatusMessage describes the status for a person.
-	StatusMessage *string
+	StatusMessage *string `json:"statusMessage,omitzero"`
 	// TaskID names the task.
-	TaskID string
+	TaskID string `json:"taskId"`
 	// TTLMs is how long the server keeps the task, in milliseconds from its
 	// creation; nil means without limit.
-	TTLMs *int64
+	TTLMs *int64 `json:"ttlMs"`
 	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"-"`
 }
