@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -24,6 +25,10 @@ type Question struct {
 	// Command and Cwd are the command and its folder.
 	Command []string
 	Cwd     string
+	// Words are the command without a shell around it, if it is one plain command, and else nil: git and status for
+	// bash -lc "git status". The program is named as it was written. A rule on Words is for that command, not for what
+	// it starts: env, xargs, make and git itself start others.
+	Words []string
 	// Form is the JSON schema of the answer's fields.
 	Form json.RawMessage
 	// Params are the params of elicitation/create, as they arrived.
@@ -50,8 +55,18 @@ func newQuestion(params json.RawMessage) (*Question, error) {
 	f := p.Meta.Approval
 	return &Question{
 		Message: p.Message, Thread: cmp.Or(f.ThreadID, p.ThreadID), Kind: f.Kind, Command: f.Command, Cwd: f.Cwd,
-		Form: json.RawMessage(p.RequestedSchema), Params: params,
+		Words: wordsOf(f.Command), Form: json.RawMessage(p.RequestedSchema), Params: params,
 	}, nil
+}
+
+// wordsOf returns the words of one plain command, and nil for any other: a shell that decide cannot see through may run
+// anything.
+func wordsOf(argv []string) []string {
+	words := decide.Written(argv)
+	if len(words) == 0 || decide.LooksLikeShell(words[0]) {
+		return nil
+	}
+	return words
 }
 
 // callOf returns the id of the request that a question belongs to.
