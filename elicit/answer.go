@@ -44,14 +44,14 @@ import (
 //
 // If q.Once is set, an approval for the session counts as a plain approval.
 func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
-	out := read(result, o)
+	out := q.read(result, o)
 	if out.Decision == ApprovedAlways && q.Always == nil {
-		return unread("a lasting rule, which was not offered")
+		return q.unread("a lasting rule, which was not offered")
 	}
 	if q.Schema != nil && out.Decision.Approves() {
 		var err error
 		if out.Values, err = q.values(result); err != nil {
-			return unread(err.Error())
+			return q.unread(err.Error())
 		}
 	}
 	return q.limit(out)
@@ -95,31 +95,31 @@ func (q *Question) ReadInputResponse(response json.RawMessage, o *Options) Outco
 }
 
 // unread returns the outcome of an answer that cannot be read for certain.
-func unread(detail string) Outcome {
+func (q *Question) unread(detail string) Outcome {
 	return Outcome{
 		Decision: Denied,
 		Reason:   ReasonNotUnderstood,
-		Detail:   "approval answer not understood: " + detail,
+		Detail:   q.answer() + " not understood: " + detail,
 		Level:    slog.LevelWarn,
-		model:    "the approval answer was not understood",
+		model:    "the " + q.answer() + " was not understood",
 	}
 }
 
-func read(result json.RawMessage, o *Options) Outcome {
+func (q *Question) read(result json.RawMessage, o *Options) Outcome {
 	answer, err := parse(result)
 	if err != nil {
-		return unread(err.Error())
+		return q.unread(err.Error())
 	}
 	opt, top, content := o.resolved(), answer.top, answer.content
 	switch {
 	case answer.action == "" && !top.cast:
-		return unread("no action or decision in " + answer.keys)
+		return q.unread("no action or decision in " + answer.keys)
 	case answer.action == "" && opt.NoLegacyFlat:
-		return unread("a flat answer, which the options refuse: " + answer.keys)
+		return q.unread("a flat answer, which the options refuse: " + answer.keys)
 	case answer.action == "", answer.action == "accept":
 		vote := top.and(content)
 		if vote.unread && vote.decision == Denied {
-			return unread("an unknown decision in " + answer.keys)
+			return q.unread("an unknown decision in " + answer.keys)
 		}
 		return answer.decided(vote, cmp.Or(opt.Stopped, opt.Who+" chose to abort the turn"))
 	case answer.action == "decline", answer.action == "cancel":
@@ -134,7 +134,7 @@ func read(result json.RawMessage, o *Options) Outcome {
 			out = refuse(opt.OnCancel, Outcome{
 				Reason: ReasonCancelled,
 				Detail: "cancelled by " + opt.Who,
-				model:  opt.Who + " cancelled the approval request",
+				model:  opt.Who + " cancelled the " + q.request(),
 			})
 		}
 		if top.approves() || content.approves() {
@@ -143,7 +143,7 @@ func read(result json.RawMessage, o *Options) Outcome {
 		}
 		return out
 	}
-	return unread("an unknown action in " + answer.keys)
+	return q.unread("an unknown action in " + answer.keys)
 }
 
 // legacyFlat is the detail of a flat answer that counts.

@@ -303,6 +303,43 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// TestFormWords checks that what is said of a form that asks for values does not speak of an approval, and that what is said of
+// an approval with the form that can only be declined does.
+func TestFormWords(t *testing.T) {
+	form := &elicit.Question{Message: "Where to?", Schema: json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}},"required":["to"]}`)}
+	long := &elicit.Question{Message: strings.Repeat("a long line that does not fit\n", 9)}
+	short := long.For(elicit.Client{Name: "claude-code", Capabilities: json.RawMessage(`{"elicitation":{}}`)}, nil)
+	if short.Schema == nil {
+		t.Fatal("it can be approved")
+	}
+	outcomes := func(q *elicit.Question) (out []elicit.Outcome) {
+		for _, answer := range []string{`{"action":"accept"}`, `{"action":"cancel"}`, `{"action":"x"}`, `{`, `{"action":"accept","content":{"to":1}}`} {
+			out = append(out, q.Read(json.RawMessage(answer), nil))
+		}
+		for _, err := range []error{elicit.ErrUnsupported, &jsonrpc.Error{Code: -1}, errors.New("x"), context.DeadlineExceeded} {
+			out = append(out, q.ReadError(err, nil))
+		}
+		return out
+	}
+	for _, out := range outcomes(form) {
+		if said := out.ForModel() + " " + out.ForCaller(); out.Decision.Approves() || out.ForModel() == "" || strings.Contains(said, "approval") || strings.Contains(said, "command") {
+			t.Errorf("%s: %q", out.Reason, said)
+		}
+	}
+	approvals := 0
+	for _, out := range outcomes(short) {
+		if strings.Contains(out.ForModel(), "approval") {
+			approvals++
+		}
+	}
+	if approvals == 0 {
+		t.Error("an approval that can only be declined is called a question")
+	}
+	if out := form.ReadError(elicit.ErrUnsupported, nil); out.ForCaller() != "This MCP client cannot show questions, so what needs an answer was not done."+hint {
+		t.Error(out.ForCaller())
+	}
+}
+
 // TestFlagsRefuse checks that each boolean that hosts use for a confirmation also refuses.
 func TestFlagsRefuse(t *testing.T) {
 	for _, flag := range []string{"approved", "approve", "confirm", "confirmed", "allow", "allowed"} {

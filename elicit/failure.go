@@ -1,6 +1,7 @@
 package elicit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ func (q *Question) ReadError(err error, o *Options) Outcome {
 		return q.failed(opt, opt.OnUnsupported, Outcome{
 			Reason: ReasonUnsupported,
 			Detail: "not asked for approval: the client has no elicitation",
-			model:  opt.Unable,
+			model:  cmp.Or(opt.Unable, "this MCP client cannot show "+q.request()+"s"),
 		})
 	case errors.As(err, &answer):
 		code := ""
@@ -49,34 +50,34 @@ func (q *Question) ReadError(err error, o *Options) Outcome {
 		}
 		return q.failed(opt, opt.OnError, Outcome{
 			Reason: ReasonClientError,
-			Detail: "error answer to the approval request:" + code + " " + plain.Quote(answer.Message),
-			model:  "the client could not show the approval request" + code,
+			Detail: "error answer to the " + q.request() + ":" + code + " " + plain.Quote(answer.Message),
+			model:  "the client could not show the " + q.request() + code,
 		})
 	case errors.Is(err, context.DeadlineExceeded):
 		return q.failed(opt, opt.OnTimeout, Outcome{
 			Reason: ReasonTimeout,
-			Detail: "no answer to the approval request within " + opt.Timeout.String(),
+			Detail: "no answer to the " + q.request() + " within " + opt.Timeout.String(),
 			model:  "no answer within " + seconds(opt.Timeout),
 		})
 	case errors.Is(err, context.Canceled):
 		return Outcome{
 			Decision: Abort,
 			Reason:   ReasonInterrupted,
-			Detail:   "the turn was interrupted while the approval request was open",
+			Detail:   "the turn was interrupted while the " + q.request() + " was open",
 			model:    "the turn was interrupted",
 		}
 	case errors.Is(err, jsonrpc.ErrClosed), errors.Is(err, io.EOF):
 		return Outcome{
 			Decision: Abort,
 			Reason:   ReasonPeerGone,
-			Detail:   "the client left while the approval request was open",
+			Detail:   "the client left while the " + q.request() + " was open",
 			model:    "the client is gone",
 		}
 	}
 	return q.failed(opt, opt.OnError, Outcome{
 		Reason: ReasonClientError,
-		Detail: "the approval request failed: " + plain.Quote(fmt.Sprint(err)),
-		model:  "the client could not show the approval request",
+		Detail: "the " + q.request() + " failed: " + plain.Quote(fmt.Sprint(err)),
+		model:  "the client could not show the " + q.request(),
 	})
 }
 
@@ -89,6 +90,9 @@ func (q *Question) failed(opt *Options, policy Policy, out Outcome) Outcome {
 	not := q.notDone()
 	if out.Reason == ReasonUnsupported { // the same for all questions, so that a result has it once
 		not = "what needs an approval was not done"
+		if q.isForm() {
+			not = "what needs an answer was not done"
+		}
 	}
 	out.caller = sentence(out.model + ", so " + not)
 	if out.Reason == ReasonUnsupported || policy == PolicyFailCall {

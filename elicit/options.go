@@ -81,7 +81,7 @@ type Options struct {
 	Stopped string
 
 	// Unable is a clause about why nobody can be asked. Empty means that this MCP client cannot show
-	// approval requests.
+	// approval requests, or questions.
 	Unable string
 
 	// Hint is one sentence for the caller of a tool: what to do about a client that cannot
@@ -125,7 +125,6 @@ func (o *Options) resolved() *Options {
 	full.Timeout = cmp.Or(full.Timeout, DefaultTimeout)
 	full.MaxPending = cmp.Or(full.MaxPending, DefaultMaxPending)
 	full.Who = cmp.Or(full.Who, "the client")
-	full.Unable = cmp.Or(full.Unable, "this MCP client cannot show approval requests")
 	full.Hint = cmp.Or(full.Hint, "Use a client that supports elicitation in form mode.")
 	return full
 }

@@ -60,7 +60,7 @@ type Question struct {
 	Always *Always
 
 	// NotDone is the clause for what a refusal means, used in the sentences of an Outcome.
-	// Empty means "the command was not run".
+	// Empty means "the command was not run", or for a Schema "nothing was done".
 	NotDone string
 }
 
@@ -150,4 +150,28 @@ func (q *Question) limit(out Outcome) Outcome {
 	return out
 }
 
-func (q *Question) notDone() string { return cmp.Or(q.NotDone, "the command was not run") }
+// isForm reports whether q asks for values and is no approval.
+func (q *Question) isForm() bool { return q.Schema != nil && string(q.Schema) != declineOnly }
+
+// request is what q is called.
+func (q *Question) request() string {
+	if q.isForm() {
+		return "question"
+	}
+	return "approval request"
+}
+
+// answer is what an answer to q is called.
+func (q *Question) answer() string {
+	if q.isForm() {
+		return "answer"
+	}
+	return "approval answer"
+}
+
+func (q *Question) notDone() string {
+	if q.isForm() {
+		return cmp.Or(q.NotDone, "nothing was done")
+	}
+	return cmp.Or(q.NotDone, "the command was not run")
+}
