@@ -49,6 +49,7 @@ func main() {
 	var e extent
 	flag.DurationVar(&e.span, "span", 100*time.Millisecond, "length of a sample")
 	flag.IntVar(&e.ops, "ops", 0, "operations of each caller in a sample, instead of a length")
+	at := flag.Float64("q", 0.5, "`quantile` of the samples to print: on a machine that is not idle a lower one varies less")
 	cpu := flag.String("cpuprofile", "", "write a CPU profile here")
 	cases := flag.String("cases", "", "run the cases in this `folder` instead of measuring")
 	counts := flag.Bool("count", false, "count instructions and system calls instead of measuring")
@@ -81,7 +82,7 @@ func main() {
 	}
 	defer profile(*cpu)()
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0)) // see dialChild
-	report := &table{}
+	report := &table{at: *at}
 	for link := range strings.SplitSeq(*links, ",") {
 		conns := dialAll(link, *only)
 		for work := range strings.SplitSeq(*works, ",") {

@@ -106,25 +106,27 @@ func (e extent) parallel(f func()) int {
 
 // table collects and prints the measurements.
 type table struct {
+	at   float64 // the quantile of the samples that is printed
 	rows []row
 }
 
 type row struct {
+	at         float64
 	link, work string
 	samples    map[string][]sample
 }
 
 func (t *table) add(link, work string, s map[string][]sample) {
-	t.rows = append(t.rows, row{link, work, s})
+	t.rows = append(t.rows, row{t.at, link, work, s})
 }
 
-func median(s []sample, of func(sample) float64) float64 {
+func quantile(s []sample, at float64, of func(sample) float64) float64 {
 	v := make([]float64, len(s))
 	for i := range s {
 		v[i] = of(s[i])
 	}
 	slices.Sort(v)
-	return v[len(v)/2]
+	return v[int(at*float64(len(v)-1)+0.5)]
 }
 
 func ns(s sample) float64 { return s.ns }
@@ -141,7 +143,7 @@ func (r *row) best() (name string, ratio float64) {
 			if r.samples[mode] == nil {
 				continue
 			}
-			if m := median(s, ns) / median(r.samples[mode], ns); name == "" || m < ratio {
+			if m := quantile(s, r.at, ns) / quantile(r.samples[mode], r.at, ns); name == "" || m < ratio {
 				name, ratio = p.name, m
 			}
 		}
@@ -166,7 +168,7 @@ func (r *row) print(w io.Writer) {
 	fmt.Fprintf(w, "| %s | %s | ", r.link, r.work)
 	for _, p := range peers {
 		if s := r.samples[p.name]; s != nil {
-			fmt.Fprintf(w, "%s | ", micros(median(s, ns)))
+			fmt.Fprintf(w, "%s | ", micros(quantile(s, r.at, ns)))
 		} else {
 			fmt.Fprint(w, "| ")
 		}
@@ -176,20 +178,20 @@ func (r *row) print(w io.Writer) {
 	allocs := func(s sample) float64 { return s.allocs }
 	if ours == nil || raw == nil || naive == nil || name == "" {
 		if ours != nil {
-			fmt.Fprintf(w, "| | | %.1f |", median(ours, allocs))
+			fmt.Fprintf(w, "| | | %.1f |", quantile(ours, r.at, allocs))
 		}
 		fmt.Fprintln(w)
 		return
 	}
-	us := median(ours, ns)
-	fmt.Fprintf(w, "%.2f (%s) | %.2f | %.1f | %.0f, %.0f |\n", best, name, us/median(naive, ns), us/median(raw, ns),
-		median(ours, allocs), slices.MinFunc(r.others(allocs), cmp.Compare))
+	us := quantile(ours, r.at, ns)
+	fmt.Fprintf(w, "%.2f (%s) | %.2f | %.1f | %.0f, %.0f |\n", best, name, us/quantile(naive, r.at, ns), us/quantile(raw, r.at, ns),
+		quantile(ours, r.at, allocs), slices.MinFunc(r.others(allocs), cmp.Compare))
 }
 
 func (r *row) others(of func(sample) float64) (out []float64) {
 	for _, p := range peers {
 		if s := r.samples[p.name]; s != nil && p.other() {
-			out = append(out, median(s, of))
+			out = append(out, quantile(s, r.at, of))
 		}
 	}
 	return out

@@ -117,7 +117,7 @@ func ablate(w io.Writer, samples int, span time.Duration) {
 				before = append(before, c.measure(whole, span))
 				after = append(after, c.measure(without, span))
 			}
-			with, lost := median(before, ns), median(after, ns)
+			with, lost := quantile(before, 0.5, ns), quantile(after, 0.5, ns)
 			fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %.2f |\n", t.name, c.link, c.work, c.peer, micros(with), micros(lost), lost/with)
 		}
 	}
