@@ -62,7 +62,7 @@ func (c *Call) number() int64 {
 // Done is closed when the call has ended: answered, cancelled or failed.
 func (c *Call) Done() <-chan struct{} { return c.ready }
 
-// Cancel gives the call up, as the end of its context does. Its error is then [context.Canceled], unless it has ended before.
+// Cancel gives the call up with [context.Canceled], as the end of its context does.
 func (c *Call) Cancel() { c.abandon(context.Canceled, context.Canceled.Error()) }
 
 // Result waits for the end of the call, decodes the result into v as

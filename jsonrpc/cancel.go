@@ -8,21 +8,18 @@ import (
 	jsonx "github.com/go-json-experiment/json"
 )
 
-// Cancellation says how a protocol cancels a request that is being handled. The peer handles the cancel
-// notification itself: handlers never see it, they see their context end with the cause [ErrCancelled].
+// Cancellation says how a protocol cancels a request. Handlers never see the cancel notification: they see
+// their context end with the cause [ErrCancelled].
 type Cancellation interface{ profile() *CancelProfile }
 
-// Two protocols cancel like this. For another one, see [CancelProfile].
+// The cancellation of two protocols. For another one, see [CancelProfile].
 const (
-	// MCPCancel is the Model Context Protocol's (2025-06-18, basic/utilities/cancellation): a cancelled request
-	// is not answered, and initialize cannot be cancelled.
-	MCPCancel known = iota
-
-	// LSPCancel is the Language Server Protocol's: a cancelled request is still answered.
-	LSPCancel
+	MCPCancel known = iota // a cancelled request is not answered, and initialize cannot be cancelled
+	LSPCancel              // a cancelled request is still answered
 )
 
-// known is the Cancellation of a protocol that this package knows.
+// known is the Cancellation of a protocol that this package knows: the Model Context Protocol (2025-06-18,
+// basic/utilities/cancellation), and the Language Server Protocol.
 type known uint8
 
 func (k known) profile() *CancelProfile {

@@ -7,7 +7,7 @@ import (
 )
 
 // Hooks observe a peer. Each may be nil. They are called from the goroutine where the event happens, often
-// the reader, so they must be quick and must not call the peer. A [Handler] around another traces requests.
+// the reader, so they must be quick and must not call the peer.
 type Hooks struct {
 	// Received is called with each message read, before it is looked at, and Sent with each message queued for
 	// writing. The slice is only lent.

@@ -14,9 +14,8 @@ type Mux struct {
 	fallback Handler
 }
 
-// Handle adds a method whose params are a P, decoded by [Request.Bind], and whose result is an R. Either may be
-// struct{}. Names match exactly, so a field Name without a tag reads "Name" and not "name", and unknown members are
-// ignored: P is the zero value where nothing matches, as it is without params.
+// Handle adds a method whose params are a P and whose result is an R. Either may be struct{}. [Request.Bind] decodes
+// P, by exact names: a field Name without a tag does not read "name", and stays zero, as all do without params.
 func Handle[P, R any](m *Mux, method string, f func(context.Context, P) (R, error)) {
 	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
 		var p P

@@ -12,9 +12,9 @@ type Message struct {
 	Error  json.RawMessage
 }
 
-// Parse reads a message as a peer does, for a transport that must know what it moves. The jsonrpc member may
-// be absent or another string: that is for the peer to refuse. The members are slices of text. If it is no
-// message, as an array is none, the error is what a peer answers, and the Message has what is known.
+// Parse reads a message as a peer with LenientVersion does, for a transport that must know what it moves. The
+// members are slices of text. If it is no message, as an array is none, the error is what a peer answers,
+// and the Message has what is known.
 func Parse(text []byte) (Message, *Error) {
 	var m message
 	m.parse(text, dialect{depth: maxDepth, lenient: true})

@@ -7,9 +7,7 @@ import (
 )
 
 // Peer is one end of a connection. Its methods may be used from any goroutine, before Run too:
-// what is sent then waits for Run. When the queue is empty, the goroutine that sends also writes:
-// a handler its answer, and a caller its request if that does not make the caller wait. Values
-// may be changed when the call that sends them has returned.
+// what is sent then waits for Run. Values may be changed when the call that sends them has returned.
 type Peer struct {
 	// A message in: the reader has it from Transport.Read (read.go).
 	// message.parse scans it (message.go). dispatch decides: an answer goes to its call
@@ -17,7 +15,9 @@ type Peer struct {
 	// (dispatch.go).
 	//
 	// A message out: a call, a notification or an answer is encoded on the goroutine that sends
-	// it (encode.go), and egress hands it to Transport.Write in order (egress.go).
+	// it (encode.go), and egress hands it to Transport.Write in order (egress.go). When the queue
+	// is empty, the goroutine that sends also writes: a handler its answer, and a caller its
+	// request if that does not make the caller wait.
 	//
 	// The end: every reason for it calls wake, after which Run calls finish (run.go).
 

@@ -21,8 +21,8 @@ var errRunTwice = errors.New("jsonrpc: Run called twice")
 //     answer in the following second is still sent;
 //   - what went wrong on the transport otherwise.
 //
-// Calls still pending fail with [ErrClosed], at the end of input at once. As nil is the usual end, a program must not
-// pass it to log.Fatal, which exits with 1.
+// Calls still pending fail with [ErrClosed], at the end of input at once. As nil is the usual end, do not pass it to
+// log.Fatal.
 func (p *Peer) Run(ctx context.Context) error {
 	p.mu.Lock()
 	// Decided under one lock: of two calls of Run one is refused, and a Run after Close
