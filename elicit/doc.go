@@ -60,7 +60,7 @@
 // # What the human sees
 //
 // A model that wants an approval may have written parts of the message. The client may render Markdown or interpret
-// terminal escapes. Show such parts with [ShowCode], [ShowText], [ShowName] or [OneLine]: they escape what a human
+// terminal escapes. Show such parts with [ShowCode], [ShowText] or [ShowName]: they escape what a human
 // would not see, or would see in the wrong place.
 //
 // # Questions of others

@@ -71,10 +71,6 @@ type Always struct {
 	Words string
 }
 
-// WholeIs begins the line of a message that says where all of what is asked is (Options.Elsewhere). That
-// line is the last one.
-const WholeIs = "All of it is "
-
 // For returns q as that client is asked: without Always if its form does not show that, with
 // Brief as the Message if the client cuts messages, and with the place of the whole if the Message
 // has a part. Read the answer with the returned question.
@@ -91,7 +87,7 @@ func (q *Question) For(client Client, o *Options) *Question {
 		asked.Always = nil
 	}
 	if place := o.resolved().Elsewhere; q.Partial && place != "" {
-		asked.Message += "\n" + WholeIs + plain.Line(place) + "."
+		asked.Message += "\n" + plain.WholeIs + plain.Line(place) + "."
 	}
 	return &asked
 }

@@ -17,12 +17,6 @@ func ShowCommand(argv []string) string {
 // escape backslashes, so text may contain what looks like an escape.
 func ShowText(text string) string { return plain.Text(text) }
 
-// OneLine returns text on one line, for status lines and lists: line breaks and tabs become
-// one space, and every other character that a human would not see is escaped. A text of more
-// than limit characters is cut; 0 means no limit. It leaves the result of [ShowCommand] as it
-// is, and drops the selector for coloured emoji.
-func OneLine(text string, limit int) string { return plain.OneLine(text, limit) }
-
 // ShowCode returns text as a Markdown code span for the message of a Question, with every
 // unseen character escaped. Text of more than 1,800 characters is cut in the middle: then
 // whole is false, and Question.Once should be set.

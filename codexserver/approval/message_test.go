@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"math/rand/v2"
 	"os"
@@ -346,7 +347,7 @@ func TestNothingHides(t *testing.T) {
 			t.Errorf("%+q: %q, want %q", text, got, want)
 		}
 	}
-	must.Equal(t, "one line", "a bc d", elicit.OneLine("a\nbc\td", 0))
+	must.Equal(t, "one line", "a bc d", plain.OneLine("a\nbc\td", 0))
 	const hidden = "\n(contains hidden characters)"
 	exact, over := strings.Repeat("x", 1800), strings.Repeat("x", 1801)
 	for _, tt := range []struct {

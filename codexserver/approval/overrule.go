@@ -7,12 +7,13 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
 // OverruleQuestion returns the question whether a person overrules a denial of the engine's reviewer, a model. An approval runs
 // nothing. Engine is the name of the engine, by default "Codex". If the message does not show all that was denied, Meta has it.
 func OverruleQuestion(r protocol.OverruleRequest, engine string) *elicit.Question {
-	engine = elicit.OneLine(cmp.Or(engine, "Codex"), 0)
+	engine = plain.OneLine(cmp.Or(engine, "Codex"), 0)
 	q := &elicit.Question{Once: true, NotDone: "the denial stands"}
 	kind, what, meta := "the tool ", r.Tool, map[string]any{"tool": r.Tool, "cwd": r.Cwd}
 	switch {
@@ -32,7 +33,7 @@ func OverruleQuestion(r protocol.OverruleRequest, engine string) *elicit.Questio
 		where, q.Partial = " in "+folder, q.Partial || !all
 	}
 	q.Message = "Allow what " + engine + "'s reviewer denied: " + kind + shown + where + "?\n" +
-		"It was " + elicit.OneLine(r.Reason, 0) + ".\n" +
+		"It was " + plain.OneLine(r.Reason, 0) + ".\n" +
 		"Your approval runs nothing: " + engine + "'s model and its reviewer are told that you allow exactly this, and the reviewer decides once more.\n" +
 		"Only a person may approve this."
 	q.Brief = Brief("Runs nothing now, overrules "+engine+"'s reviewer, which denied:", kind+what+where, "It and the model are told that you allow exactly this; it decides again.")

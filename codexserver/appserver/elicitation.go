@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -114,7 +115,7 @@ func toolQuestion(e *apptypes.Elicitation) (*elicit.Question, error) {
 	if meta.Tool != "" {
 		lines[0] = fmt.Sprintf("Allow Codex to call the tool %s of the MCP server %s, outside the sandbox?", elicit.ShowName(meta.Tool), server)
 		first, text = "Outside the sandbox, a tool of an MCP server:", text+"/"+meta.Tool
-		q.Meta["tool_name"] = elicit.OneLine(meta.Tool, maxToolName)
+		q.Meta["tool_name"] = plain.OneLine(meta.Tool, maxToolName)
 	}
 	if e.Message != toolMessage(e.ServerName, meta.Tool) {
 		lines = append(lines, approval.ShowLines(server, e.Message)...)

@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
@@ -67,7 +67,7 @@ func (r *turn) acted(method string, n *apptypes.Note) {
 	case method == apptypes.NoteHookCompleted:
 		r.hooked(n)
 	case method == apptypes.NoteGuardianWarning && len(r.reviews) == 0: // else the end of a review says the same
-		r.host.Emit(protocol.BackgroundEvent{Message: "Codex's reviewer: " + elicit.OneLine(n.Message, maxRationale)})
+		r.host.Emit(protocol.BackgroundEvent{Message: "Codex's reviewer: " + plain.OneLine(n.Message, maxRationale)})
 	case method == apptypes.NoteItemCommandExecutionOutputDelta:
 		key := itemKey{n.ThreadID, n.ItemID}
 		if o := r.open[key]; o != nil {

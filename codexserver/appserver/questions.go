@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -248,7 +249,7 @@ func (a *question) command(p *apptypes.CommandApproval) (none apptypes.Decision,
 	if out.Confined { // Codex decides where it runs, and does not say
 		out = elicit.Outcome{Decision: elicit.Denied, Feedback: "it may run only in the sandbox, which cannot be ensured"}
 	}
-	return apptypes.Decision{Decision: a.decided("`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)}, nil
+	return apptypes.Decision{Decision: a.decided("`"+plain.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)}, nil
 }
 
 // fileChange decides about a patch. It returns an error for one whose changes it cannot show.
@@ -382,7 +383,7 @@ func unknown(objects ...jsontext.Value) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "Codex also says what this version does not know: " + elicit.OneLine(strings.Join(names, ", "), maxUnknown)
+	return "Codex also says what this version does not know: " + plain.OneLine(strings.Join(names, ", "), maxUnknown)
 }
 
 // joined joins remarks of the bridge and the model's own reason, each of which may be "".

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/go-json-experiment/json"
 )
 
@@ -46,7 +47,7 @@ func (r *turn) review(method string, n *apptypes.Note) {
 	m := protocol.BackgroundEvent{Message: words(about) + ": "}
 	switch about.Reason = verdicts[v.Status]; {
 	case about.Reason == "":
-		about.Reason = fmt.Sprintf("Codex's reviewer, a model, ended with the unknown word %q, which counts as no approval", elicit.OneLine(v.Status, 100))
+		about.Reason = fmt.Sprintf("Codex's reviewer, a model, ended with the unknown word %q, which counts as no approval", plain.OneLine(v.Status, 100))
 	case v.Status != apptypes.GuardianApprovalReviewStatusApproved:
 		m.Refused = about
 	case known:
@@ -55,7 +56,7 @@ func (r *turn) review(method string, n *apptypes.Note) {
 		about.Reason += ", which counts as no approval"
 	}
 	if v.Rationale != "" {
-		about.Reason += fmt.Sprintf(", which says: %q", elicit.OneLine(v.Rationale, maxRationale))
+		about.Reason += fmt.Sprintf(", which says: %q", plain.OneLine(v.Rationale, maxRationale))
 	}
 	if m.Refused != nil && o != nil {
 		o.denied, r.asked[key] = true, true
@@ -137,7 +138,7 @@ func reviewed(call string, o *openItem, act *apptypes.ReviewAction) (s *protocol
 		known = false
 	}
 	if len(s.Command) == 0 && len(s.Changes) == 0 && s.Tool == "" {
-		s.Tool = elicit.OneLine("an action that this version cannot show, "+act.Type+": "+strings.Join(act.Files, ", "), maxRationale)
+		s.Tool = plain.OneLine("an action that this version cannot show, "+act.Type+": "+strings.Join(act.Files, ", "), maxRationale)
 	}
 	s.Cwd, s.CallID, s.By = act.Cwd, call, string(approval.ByReviewer)
 	return s, known
@@ -147,11 +148,11 @@ func reviewed(call string, o *openItem, act *apptypes.ReviewAction) (s *protocol
 func words(s *protocol.Refused) string {
 	switch {
 	case len(s.Command) > 0:
-		return "`" + elicit.OneLine(elicit.ShowCommand(s.Command), 200) + "`"
+		return "`" + plain.OneLine(elicit.ShowCommand(s.Command), 200) + "`"
 	case len(s.Changes) > 0:
-		return "changes to " + elicit.OneLine(strings.Join(slices.Sorted(maps.Keys(s.Changes)), ", "), 200)
+		return "changes to " + plain.OneLine(strings.Join(slices.Sorted(maps.Keys(s.Changes)), ", "), 200)
 	}
-	return elicit.OneLine(s.Tool, 200)
+	return plain.OneLine(s.Tool, 200)
 }
 
 // toolAsked records that a question about the call of a tool is open, or its answer. It names no call: it is about one that
@@ -212,7 +213,7 @@ func (r *turn) overruled(p *apptypes.OverruleParams) string {
 	end, _ := r.app.End()
 	switch {
 	case err != nil:
-		return "the denial was not overruled, because Codex did not take that: " + elicit.OneLine(c.redact(err.Error()), maxRationale)
+		return "the denial was not overruled, because Codex did not take that: " + plain.OneLine(c.redact(err.Error()), maxRationale)
 	case end != nil:
 		return "a person overruled the denial after Codex had ended the turn, so that it counts from the next one"
 	}

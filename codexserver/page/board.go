@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
 )
 
@@ -145,12 +146,12 @@ func (b *board) since(seen uint64, running bool) (update, uint64, <-chan struct{
 	b.mu.Unlock()
 	for i := range u.Conversations { // takes long, so not under the lock
 		c := &u.Conversations[i]
-		c.Task = elicit.OneLine(c.Task, 0)
+		c.Task = plain.OneLine(c.Task, 0)
 		if c.thread.Log != nil {
 			c.Log = elicit.ShowText(c.thread.Log())
 		}
 		if c.State == stateRunning && c.thread.Now != nil {
-			c.Now = elicit.OneLine(c.thread.Now(), 0)
+			c.Now = plain.OneLine(c.thread.Now(), 0)
 		}
 	}
 	return u, now, changed

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
@@ -171,7 +172,7 @@ func (p *Page) Ask(ctx context.Context, r *approval.Request) (json.RawMessage, e
 // Decided implements approval.Desk.
 func (p *Page) Decided(r *approval.Request, d approval.Decision) {
 	p.board.decided(r, end{
-		State: stateDecided, Decision: d.Decision, By: d.By, Reason: d.Reason, Rule: elicit.OneLine(d.RuleWords, 0),
+		State: stateDecided, Decision: d.Decision, By: d.By, Reason: d.Reason, Rule: plain.OneLine(d.RuleWords, 0),
 		Feedback: elicit.ShowText(d.Feedback),
 	})
 }

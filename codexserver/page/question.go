@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -83,7 +84,7 @@ func viewQuestion(r *approval.Request) *questionView {
 	q := r.Question
 	v := &questionView{Session: !q.Once, Inside: !q.Once && q.Inside, Reach: elicit.ShowText(q.Reach)}
 	if q.Always != nil {
-		v.Always = elicit.OneLine(q.Always.Words, 0)
+		v.Always = plain.OneLine(q.Always.Words, 0)
 	}
 	subject := ""
 	switch m := r.Event.(type) {
@@ -105,7 +106,7 @@ func viewQuestion(r *approval.Request) *questionView {
 	default:
 		v.Kind, v.Message, v.Facts = "other", elicit.ShowText(q.Message), facts(q.Meta)
 	}
-	v.Subject = elicit.OneLine(cmp.Or(subject, r.Thread.Engine, "Codex"), 0)
+	v.Subject = plain.OneLine(cmp.Or(subject, r.Thread.Engine, "Codex"), 0)
 	return v
 }
 
@@ -174,7 +175,7 @@ func (v *questionView) files(m protocol.PatchApprovalRequest) {
 	for _, name := range slices.Sorted(maps.Keys(m.Changes)) {
 		c := m.Changes[name]
 		to := c.MovedTo()
-		f := file{Kind: c.Kind(), Diff: elicit.ShowText(c.Diff()), Why: elicit.OneLine(cmp.Or(m.Why[name], m.Why[to]), 0)}
+		f := file{Kind: c.Kind(), Diff: elicit.ShowText(c.Diff()), Why: plain.OneLine(cmp.Or(m.Why[name], m.Why[to]), 0)}
 		f.Path, f.Outside = place(name, m.Cwd)
 		f.Added, f.Removed = c.Lines()
 		if to != "" {

@@ -21,6 +21,9 @@ import (
 // Hidden is added where a character is escaped that would be invisible.
 const Hidden = "(contains hidden characters)"
 
+// WholeIs begins the last line of a question that does not show all that is asked, which says where all of it is.
+const WholeIs = "All of it is "
+
 // blank reports whether r shows nothing by itself, although Unicode counts it as printable: fillers,
 // joiners, and the blank of braille.
 func blank(r rune) bool {

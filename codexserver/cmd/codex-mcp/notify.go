@@ -17,7 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -170,7 +170,7 @@ func (t *notifiedTurn) Event(m protocol.EventMsg) {
 
 // Asked implements [codexserver.TurnObserver].
 func (t *notifiedTurn) Asked(r *approval.Request) {
-	m := notification{Type: "approval-requested", ThreadID: t.turn.ThreadID, TurnID: r.Turn, Question: brief(elicit.OneLine(r.Question.Message, 0))}
+	m := notification{Type: "approval-requested", ThreadID: t.turn.ThreadID, TurnID: r.Turn, Question: brief(plain.OneLine(r.Question.Message, 0))}
 	if e, is := r.Event.(protocol.ExecApprovalRequest); is {
 		m.Cwd = brief(e.Cwd)
 	}

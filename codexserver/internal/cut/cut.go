@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -91,7 +92,7 @@ func (c Call) String() string {
 	if c.Command != nil {
 		words = elicit.ShowCommand(c.Command)
 	}
-	return elicit.OneLine(words, 200)
+	return plain.OneLine(words, 200)
 }
 
 // most is how many calls are named. A response of a model has few.

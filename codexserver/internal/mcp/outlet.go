@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
@@ -214,7 +214,7 @@ func (o *outlet) warn(words string) {
 		return
 	}
 	o.session.notify(o.to.peer, mcptypes.NotificationsMessage.Name(), &mcptypes.LoggingMessageNotificationParams{
-		Level: mcptypes.LoggingLevelWarning, Logger: new("codex"), Data: quote(elicit.OneLine(words, 0)),
+		Level: mcptypes.LoggingLevelWarning, Logger: new("codex"), Data: quote(plain.OneLine(words, 0)),
 	}, nil)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
-	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
@@ -145,11 +145,11 @@ func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan 
 			f.Result = t.call.withLater(&did)
 		}
 	case t.owner == taskfile.Other:
-		return t.shared(fmt.Sprintf("served by process %d: %s", f.Server.PID, elicit.OneLine(f.Message, 0))).Working(), false, nil
+		return t.shared(fmt.Sprintf("served by process %d: %s", f.Server.PID, plain.OneLine(f.Message, 0))).Working(), false, nil
 	case t.owner == taskfile.Gone:
 		f = t.lost()
 	}
-	ended := t.shared(elicit.OneLine(f.Message, 0))
+	ended := t.shared(plain.OneLine(f.Message, 0))
 	ended.PollIntervalMs, ended.TTLMs = nil, new(f.Expires.Sub(f.Created).Milliseconds())
 	if f.Status == modern.TaskStatusCancelled {
 		return ended.Cancelled(), true, nil

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -76,7 +76,7 @@ func Automatic(lines []byte, n int) (found []string) {
 		kind := withoutDigits(r.Automatic)
 		if !seen[kind] {
 			seen[kind] = true
-			found = append(found, elicit.OneLine(fmt.Sprintf("%s: %s (%s, by %s)", r.Time.Format(time.DateTime), r.Automatic, r.Decision, r.By), 500))
+			found = append(found, plain.OneLine(fmt.Sprintf("%s: %s (%s, by %s)", r.Time.Format(time.DateTime), r.Automatic, r.Decision, r.By), 500))
 		}
 	}
 	return found

@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 )
@@ -185,7 +186,7 @@ func (a *answer) text(r *protocol.TurnResult) string {
 		if f.Priority != nil && !strings.HasPrefix(f.Title, "[P") {
 			fmt.Fprintf(&b, "[P%d] ", *f.Priority)
 		}
-		b.WriteString(elicit.OneLine(f.Title, 0) + " — " + elicit.OneLine(f.Path, 0))
+		b.WriteString(plain.OneLine(f.Title, 0) + " — " + plain.OneLine(f.Path, 0))
 		if f.StartLine > 0 {
 			fmt.Fprintf(&b, ":%d-%d", f.StartLine, f.EndLine)
 		}

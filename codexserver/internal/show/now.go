@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
@@ -47,12 +46,12 @@ func (n Now) Line(at time.Time, width int) string {
 	} else if o != nil && more != "" {
 		more += " · no output seen"
 	}
-	doing, count := elicit.OneLine(n.Doing, width), utf8.RuneCountInString
+	doing, count := plain.OneLine(n.Doing, width), utf8.RuneCountInString
 	room := width - min(count(doing), width/3) - count(more) - count(` · ""`) - 1 // of the last line, beside a part of a long command
 	if last != "" && room >= 9 {
-		more += ` · "` + elicit.OneLine(last, room) + `"`
+		more += ` · "` + plain.OneLine(last, room) + `"`
 	}
-	return elicit.OneLine(doing, max(width-count(more)-1, 20)) + more
+	return plain.OneLine(doing, max(width-count(more)-1, 20)) + more
 }
 
 // Output counts the lines that a command prints, and keeps the end of what it prints. The zero value has no output.
@@ -84,7 +83,7 @@ func (o *Output) Last() string {
 	text := plain.Bare(strings.ToValidUTF8(string(o.tail[max(0, len(o.tail)-maxTail):]), "\uFFFD"))
 	text = strings.TrimSpace(text)
 	text = strings.TrimSpace(text[1+strings.LastIndexAny(text, "\r\n"):])
-	return strings.ReplaceAll(elicit.OneLine(text, maxLast-1), `"`, "'")
+	return strings.ReplaceAll(plain.OneLine(text, maxLast-1), `"`, "'")
 }
 
 // Clone returns a copy, nil for nil.

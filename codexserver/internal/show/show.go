@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
 )
 
@@ -119,4 +120,4 @@ func Brief(words string) string {
 }
 
 // Status returns the words as a status line.
-func Status(words string) string { return elicit.OneLine(words, maxLine) }
+func Status(words string) string { return plain.OneLine(words, maxLine) }

@@ -12,8 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -85,8 +85,8 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 	for _, item := range page.Items {
 		title := cmp.Or(strings.TrimSpace(item.Title), item.Preview)
 		row := listRow{
-			ThreadID: item.ConversationID, Preview: elicit.OneLine(title, maxTitle-1), Cwd: elicit.OneLine(item.Cwd, 0), Timestamp: item.Timestamp,
-			Origin: elicit.OneLine(item.Origin, maxTitle), OpenIn: elicit.OneLine(item.Holder, maxTitle),
+			ThreadID: item.ConversationID, Preview: plain.OneLine(title, maxTitle-1), Cwd: plain.OneLine(item.Cwd, 0), Timestamp: item.Timestamp,
+			Origin: plain.OneLine(item.Origin, maxTitle), OpenIn: plain.OneLine(item.Holder, maxTitle),
 		}
 		if t := c.Turns.of(thread.CanonicalID(item.ConversationID)); t != nil {
 			s := t.State()

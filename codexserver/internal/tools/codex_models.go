@@ -6,7 +6,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
-	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -47,7 +47,7 @@ func (*modelsArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 		Notes  []string   `json:"notes,omitempty"`
 	}{Models: []modelRow{}}
 	for _, note := range list.Notes[:min(len(list.Notes), maxModelEntries)] {
-		out.Notes = append(out.Notes, elicit.OneLine(note, maxBrief))
+		out.Notes = append(out.Notes, plain.OneLine(note, maxBrief))
 	}
 	size := 0
 	for _, m := range list.Models {

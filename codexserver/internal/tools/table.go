@@ -20,7 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -173,7 +173,7 @@ func (t *Table) List() []mcptypes.Tool {
 }
 
 // Title returns what the server calls itself, on one line.
-func (t *Table) Title() string { return elicit.OneLine(t.traits.Title, maxName) }
+func (t *Table) Title() string { return plain.OneLine(t.traits.Title, maxName) }
 
 // withoutSandbox has words for an engine that has no sandbox.
 var withoutSandbox = strings.NewReplacer(

@@ -80,14 +80,14 @@ func (c *Conn) upload(in io.Reader, open *sync.Map, ended func()) {
 
 // sent keeps the id of a request of the client, and drops that of one which it cancels: that needs no answer.
 func sent(open *sync.Map, line []byte) {
-	m, _ := jsonrpc.Parse(line, nil)
+	m, _ := jsonrpc.Parse(line)
 	var cancelled struct {
 		RequestID jsonrpc.ID `json:"requestId"`
 	}
 	switch {
 	case m.Method != "" && !m.ID.IsZero():
 		open.Store(m.ID, nil)
-	case m.Method == jsonrpc.MCPCancel.Method && json.Unmarshal(m.Params, &cancelled) == nil:
+	case m.Method == "notifications/cancelled" && json.Unmarshal(m.Params, &cancelled) == nil:
 		open.Delete(cancelled.RequestID)
 	}
 }
@@ -100,7 +100,7 @@ func (c *Conn) download(out io.Writer, open *sync.Map) error {
 		if err != nil {
 			return nil
 		}
-		if m, _ := jsonrpc.Parse(line, nil); m.Method == "" {
+		if m, _ := jsonrpc.Parse(line); m.Method == "" {
 			open.Delete(m.ID)
 		}
 		if _, err := out.Write(line); err != nil {

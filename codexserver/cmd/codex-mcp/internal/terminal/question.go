@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	plaintext "github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -106,7 +107,7 @@ func (d *dialogue) print() {
 	message := strings.Split(d.params.Message, "\n")
 	asks := max(0, slices.IndexFunc(message, func(line string) bool { return strings.HasPrefix(line, "Allow ") }))
 	for i, line := range message {
-		if a.Kind == "patch" && i != asks && (strings.HasPrefix(line, approval.DiffIndent) || strings.HasPrefix(line, elicit.WholeIs)) {
+		if a.Kind == "patch" && i != asks && (strings.HasPrefix(line, approval.DiffIndent) || strings.HasPrefix(line, plaintext.WholeIs)) {
 			continue // shown above, and there as a whole
 		}
 		prefix := "  "

@@ -21,7 +21,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"golang.org/x/tools/txtar"
@@ -75,7 +75,7 @@ result {"content":[]}
 	synctest.Test(t, func(t *testing.T) {
 		text := play(t, a).stdout
 		must.Equal(t, "lines", many, strings.Count(text, "  +a line\n"))
-		if !strings.Contains(text, "add `/f`") || strings.Contains(text, "more lines") || strings.Contains(text, elicit.WholeIs) {
+		if !strings.Contains(text, "add `/f`") || strings.Contains(text, "more lines") || strings.Contains(text, plain.WholeIs) {
 			t.Errorf("the question: %s", text[strings.LastIndex(text, "+a line"):])
 		}
 	})

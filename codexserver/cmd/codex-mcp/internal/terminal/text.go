@@ -20,7 +20,7 @@ func Prose(text string) string {
 }
 
 // Row is like Prose, but returns one line.
-func Row(text string) string { return elicit.OneLine(plaintext.Bare(text), 0) }
+func Row(text string) string { return plaintext.OneLine(plaintext.Bare(text), 0) }
 
 // Line returns JSON as one line without the mark of a question and what a terminal could interpret.
 func Line(raw []byte) string { return strings.ReplaceAll(program.Line(raw), mark, `\u25c6`) }
