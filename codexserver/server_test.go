@@ -19,6 +19,17 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
+// TestNoChecker refuses the check of a call, and that of the settings, where the engine runs none.
+func TestNoChecker(t *testing.T) {
+	e := engine.TurnFunc(func(context.Context, engine.Host, []protocol.InputItem) error { panic("the turn ran") })
+	for check, member := range map[string]string{"": `,"check":"true"`, "true": ""} {
+		c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Check: check}}), nil)
+		if got := c.CallTool(t, "codex", `{"prompt":"p"`+member+`}`); !strings.Contains(got, "this engine runs no checks") || !strings.Contains(got, `"isError":true`) {
+			t.Errorf("%q%s: %s", check, member, got)
+		}
+	}
+}
+
 // TestHome asks a question and says much. Without a home nothing is written anywhere; with one, the log of the
 // conversation is kept in its folder for temporary files.
 func TestHome(t *testing.T) {

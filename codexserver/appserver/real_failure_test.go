@@ -4,6 +4,7 @@ package appserver_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -283,4 +284,46 @@ func TestRealContinue(t *testing.T) {
 func ran(r *real) int {
 	text, _ := os.ReadFile(filepath.Join(r.cwd, "ran.txt")) // it may not exist yet
 	return strings.Count(string(text), "\n")
+}
+
+// TestRealContinueChecked kills the real Codex in the check of a second try. Another one reports the end of that try again
+// without asking the model, and the check runs again when nothing of the first run is left.
+func TestRealContinueChecked(t *testing.T) {
+	t.Parallel()
+	needs(t, newQuestions)
+	r := newReal(t, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"", providertest.Say("one"), providertest.Say("two"))
+	conv := r.start(t, decide(elicit.Denied), protocol.Config{})
+	for _, words := range []string{"go", "again"} { // the tries of a turn have one key
+		in := text(words)
+		in.Key = "key-of-the-turn"
+		must.OK(t, conv.Turn(t.Context(), in))
+	}
+	check := func(conv engine.Conversation) (engine.Checked, error) {
+		line := "echo ran >> ran.txt; [ $(wc -l < ran.txt) -gt 1 ] || sleep 600"
+		return conv.(engine.Checker).Check(t.Context(), engine.Check{ID: rand.Text(), Line: line, Limit: time.Minute})
+	}
+	cut := make(chan engine.Checked)
+	go func() {
+		out, _ := check(conv)
+		cut <- out
+	}()
+	for ran(r) == 0 {
+		<-time.After(time.Millisecond)
+	}
+	kill(t, r.engine.PID())
+	if out := <-cut; out.Why == "" || out.ExitCode != nil {
+		t.Errorf("a check that was cut off: %+v", out)
+	}
+	r.restart(t)
+	h := decide(elicit.Denied)
+	again := r.resume(t, conv, h, protocol.Config{Continues: true})
+	must.OK(t, again.Turn(t.Context(), protocol.TurnInput{Key: "key-of-the-turn", Continue: func(words string) { t.Error(words) }}))
+	must.Equal(t, "the answer", "two", h.answer())
+	must.Equal(t, "requests to the model", 2, len(r.Requests()))
+	if left := r.processes(t, "sleep"); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	if out := must.Get(check(again))(t); out.ExitCode == nil || *out.ExitCode != 0 {
+		t.Errorf("the check runs again: %+v", out)
+	}
 }
