@@ -85,7 +85,7 @@ func checkCases() []checkCase {
 	return []checkCase{
 		{name: "passes at once", tries: []string{"echo x >made"}, check: "cat made", want: "completed true 0 1", says: []string{"The check `cat made` passed."}},
 		{name: "fails, then passes", tries: []string{"", "echo x >made"}, check: "cat made || exit 7", want: "completed true 0 2", then: func(r *checkRun) {
-			if sent := r.asked.list(); len(sent) != 3 || !strings.Contains(sent[1], "The task is not done: its check ended with exit code 7") || !strings.Contains(sent[1], "No such file") {
+			if sent := r.asked.list(); len(sent) != 3 || !strings.Contains(sent[1], "failed with exit code 7 at try 1") || !strings.Contains(sent[1], "No such file") {
 				r.Errorf("the model was sent %d requests: %.3000q", len(sent), sent)
 			}
 		}},

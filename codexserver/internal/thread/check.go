@@ -121,15 +121,16 @@ func (t *Thread) check(ctx context.Context, q *seat, checker engine.Checker) (ne
 		if err != nil {
 			return nil, err
 		}
-		passed, verdict = now.Checked(out)
-		words = checkWords(line, passed, out)
+		if words, passed, verdict = now.Checked(out); !passed && verdict {
+			words += " Mend the cause and end your turn; the check runs again. Its output:\n" + out.Output
+		}
 	}
 	tries := now.Tried()
 	letters := t.checking(q, false)
 	if letters == nil && (passed || !verdict || tries >= maxTries) {
 		return nil, nil
 	}
-	next = protocol.TextInput(words)
+	next = protocol.TextInput("<check>\n" + words + "\n</check>")
 	for _, l := range letters {
 		t.Emit(protocol.UserMessage{Message: protocol.TextOf(l), Kind: protocol.UserPlain})
 		next = append(next, l...)
@@ -146,16 +147,4 @@ func (t *Thread) checking(q *seat, runs bool) (letters [][]protocol.InputItem) {
 		letters, q.checks.letters = q.checks.letters, nil
 	}
 	return letters
-}
-
-// checkWords tells the model how a check ended. The output has the words of any program.
-func checkWords(line string, passed bool, out engine.Checked) string {
-	switch {
-	case passed:
-		return fmt.Sprintf("<check>\nThe check of this task passed: %s\n</check>", line)
-	case out.Why != "":
-		return fmt.Sprintf("<check>\nThe check of this task did not run to a verdict: %s\n%s\n</check>", line, out.Why)
-	}
-	return fmt.Sprintf("<check>\nThe task is not done: its check ended with exit code %d. Mend the cause and end your turn; the check runs again.\nThe check: %s\nIts output:\n%s\n</check>",
-		*out.ExitCode, line, out.Output)
 }

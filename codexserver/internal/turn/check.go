@@ -29,8 +29,9 @@ func (t *Turn) Checking(line string) {
 	t.now.change()
 }
 
-// Checked records how a check ended, and reports whether it passed. Without a verdict, the model cannot mend what is wrong.
-func (t *Turn) Checked(out engine.Checked) (passed, verdict bool) {
+// Checked records how a check ended, and reports it in a sentence, and whether it passed. Without a verdict, the model
+// cannot mend what is wrong.
+func (t *Turn) Checked(out engine.Checked) (words string, passed, verdict bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.check.running = false
@@ -46,7 +47,8 @@ func (t *Turn) Checked(out engine.Checked) (passed, verdict bool) {
 		passed = *out.ExitCode == 0
 		c.Passed = &passed
 	}
-	return passed, verdict
+	_, words = t.checked()
+	return words, passed, verdict
 }
 
 // Tried records that a try has ended, and returns how many have.

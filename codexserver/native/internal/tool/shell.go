@@ -139,6 +139,9 @@ func (r attempt) timeout() (timeout time.Duration, lowered bool) {
 	}
 	most := float64(o.maxTimeout())
 	asked := *r.TimeoutMS * float64(time.Millisecond)
+	if r.ended != nil { // of a check, whose limit is the user's
+		most = asked
+	}
 	return max(time.Duration(min(asked, most)), 1), asked > most
 }
 
