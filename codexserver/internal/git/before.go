@@ -85,8 +85,7 @@ func (b *Before) Covers(file string) bool {
 		}
 		rel, ok := paths.Within(file, l.root)
 		for name := filepath.ToSlash(rel); ok && name != "."; name = path.Dir(name) {
-			e := l.index.entry(name)
-			ok = l.before.others[name+"/"] == other{} && (e == nil || e.mode != modeModule)
+			ok = l.before.others[name+"/"] == other{} && !slices.Contains(l.modules, name)
 		}
 		return ok
 	})
@@ -162,8 +161,11 @@ func (l *look) gaps(ignored []string) []Gap {
 	if why := ignoredWhy(ignored); why != "" {
 		gaps = append(gaps, Gap{"", why})
 	}
-	if isFalse(l.settings["filemode"]) {
+	if isFalse(l.settings["core.filemode"]) {
 		gaps = append(gaps, Gap{"", "core.fileMode is false, so changed modes do not show"})
+	}
+	if l.includes {
+		gaps = append(gaps, Gap{"", "the repository's configuration includes other files, which are not read"})
 	}
 	slices.SortFunc(gaps, func(a, b Gap) int { return cmp.Or(cmp.Compare(a.Why, b.Why), cmp.Compare(a.Path, b.Path)) })
 	return slices.Compact(gaps)

@@ -54,7 +54,7 @@ func TestSplit(t *testing.T) {
 		for _, name := range tt.names {
 			r.seen[name] = l.now(name)
 		}
-		present, gone, err := l.split(slices.Clone(tt.names), &r)
+		present, gone, err := l.split(&r)
 		if !errors.Is(err, tt.err) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -67,8 +67,7 @@ func TestSplit(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	l := &look{mirror: &mirror{root: dir}}
-	if _, err := l.see(ended); !errors.Is(err, context.Canceled) {
+	if err := (&mirror{root: dir}).walk(ended, "", nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
 }

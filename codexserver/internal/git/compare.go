@@ -12,19 +12,14 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	if l.after, err = l.see(ctx); err != nil {
 		return "", err
 	}
-	var written []string
-	for name, s := range l.after.seen {
-		before, known := l.before.seen[name]
-		// The commit of a submodule may change when its folder does not.
-		if !known || s != before || s.is(modeFolder) || s.changed >= l.since.UnixNano() {
-			written = append(written, name)
-		} else if o, ok := l.before.others[name]; ok {
-			l.after.others[name] = o
-		}
+	again := l.unnoticed()
+	present, gone, err := l.split(&l.after)
+	if err != nil {
+		return "", err
 	}
 	var sections map[string]string
-	if len(written) > 0 {
-		if sections, err = l.compareStored(ctx, written); err != nil {
+	if len(present)+len(gone) > 0 {
+		if sections, err = l.compareStored(ctx, present, append(gone, again...)); err != nil {
 			return "", err
 		}
 	}
@@ -34,17 +29,36 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	return l.join(sections, max), nil
 }
 
+// unnoticed adds the files to those that were seen after which git does not name although they may have changed: their
+// times in seconds are the same as before, or so is what git would store. It returns them, for git to read them again.
+func (l *look) unnoticed() (names []string) {
+	add := func(name string, before stat) {
+		s, err := lstat(l.path(name))
+		if _, seen := l.after.seen[name]; !seen && err == nil && s.is(modeFile) && s != before {
+			l.after.seen[name] = s
+			names = append(names, name)
+		}
+	}
+	for name, s := range l.tracked {
+		add(name, s)
+	}
+	for name, s := range l.before.seen {
+		add(name, s)
+	}
+	return names
+}
+
 // compareStored stores what was written and compares the indexes. It returns no sections if git cannot make them.
-func (l *look) compareStored(ctx context.Context, written []string) (sections map[string]string, err error) {
+func (l *look) compareStored(ctx context.Context, present, gone []string) (sections map[string]string, err error) {
 	tree, err := l.git(ctx, call{}, "write-tree", "--missing-ok")
 	if err != nil {
 		return nil, err
 	}
-	if err = l.store(ctx, written, &l.after); err != nil {
+	if err = l.store(ctx, present, gone); err != nil {
 		return nil, err
 	}
 	if sections, err = l.diffIndex(ctx, strings.TrimSpace(tree)); err == nil {
-		err = l.markConverted(ctx, written, sections)
+		err = l.markConverted(ctx, present, sections)
 	}
 	return sections, err
 }
@@ -65,7 +79,7 @@ func (l *look) compareOthers() map[string]Change {
 		isFolder := strings.HasSuffix(name, "/")
 		now := l.now(name)
 		switch {
-		case before.why == "" && (isFolder || !l.had(name)):
+		case before.why == "" && (isFolder || l.isNew(name)):
 			c.Kind = Add
 		case after.why == "" && (isFolder || !now.exists() || now.is(modeFolder)):
 			c.Kind = Delete
@@ -75,8 +89,8 @@ func (l *look) compareOthers() map[string]Change {
 	return changes
 }
 
-// had reports whether there was a file before that git stores.
-func (l *look) had(name string) bool {
-	s, seen := l.before.seen[name]
-	return s.exists() || !seen && l.index.entry(name) != nil
+// isNew reports whether git had no such file at the look.
+func (l *look) isNew(name string) bool {
+	_, seen := l.after.seen[name]
+	return l.after.new[name] || !seen
 }

@@ -35,8 +35,7 @@ func (l *look) markConverted(ctx context.Context, written []string, sections map
 	}
 	stored := l.changes
 	for _, name := range written {
-		s := l.after.seen[name]
-		if l.had(name) && s.is(modeFile) && s != l.before.seen[name] && l.after.others[name].why == "" && !differ[name] {
+		if s := l.after.seen[name]; s.is(modeFile) && s != l.was(name) && !differ[name] {
 			l.changes = append(l.changes, Change{Path: name, Kind: Update, Why: notRestored})
 		}
 	}
@@ -58,11 +57,7 @@ func (l *look) markConverted(ctx context.Context, written []string, sections map
 		}
 	}
 	for _, c := range same {
-		before, e := l.before.seen[c.Path], l.index.entry(c.Path)
-		if !before.exists() {
-			before.size = int64(e.size)
-		}
-		if before.size != l.after.seen[c.Path].size {
+		if l.was(c.Path).size != l.after.seen[c.Path].size { // git names none that has the size that the index knows
 			l.changes = append(l.changes, c)
 		} else if how[c.Path]&convertsEnds != 0 && !l.restores(c.Path, convertsEnds, "") { // a CR may have moved
 			l.after.unread = append(l.after.unread, Gap{c.Path, "git converts its line ends, so whether they changed is not known"})
@@ -96,24 +91,38 @@ func hasPairs(section string) bool {
 	return false
 }
 
+// was describes a file at the look, as far as the look has noted it.
+func (l *look) was(name string) stat {
+	if s, ok := l.before.seen[name]; ok {
+		return s
+	}
+	return l.tracked[name]
+}
+
+// converts reports whether git may convert the line ends of files.
+func (l *look) converts() bool {
+	set := l.settings["core.autocrlf"]
+	return set != "" && !isFalse(set) || l.attributed || len(l.attributes) > 0
+}
+
 // conversions returns how git converts the changed files because of its settings and their attributes.
 func (l *look) conversions(ctx context.Context) (how map[string]int, err error) {
 	how = map[string]int{}
 	ends := convertsEnds
-	if strings.EqualFold(l.settings["eol"], "crlf") {
+	if strings.EqualFold(l.settings["core.eol"], "crlf") {
 		ends |= makesEnds
 	}
 	var names []string
 	for _, c := range l.changes {
 		names = append(names, c.Path)
-		if set := l.settings["autocrlf"]; set != "" && !isFalse(set) {
+		if set := l.settings["core.autocrlf"]; set != "" && !isFalse(set) {
 			how[c.Path] = ends | ifText
 			if isTrue(set) {
 				how[c.Path] |= makesEnds
 			}
 		}
 	}
-	if len(names) == 0 || !l.index.attributes && len(l.attributes) == 0 {
+	if len(names) == 0 || !l.attributed && len(l.attributes) == 0 {
 		return how, nil
 	}
 	if err = l.setAttributes(""); err != nil {

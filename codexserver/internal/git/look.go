@@ -3,19 +3,17 @@ package git
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -34,7 +32,7 @@ const (
 var errLarge = errors.New("too large for a snapshot")
 
 // look is the content of one folder at a moment: the whole working tree of a repository without
-// ignored files, or a folder without one.
+// ignored files, or a folder without one. The index of the mirror has it.
 type look struct {
 	*mirror
 	at    string // the path as in the changes, with a slash at its end; "" for the first
@@ -43,14 +41,17 @@ type look struct {
 	// What was written from this moment on may have been written after the look, as the clock of the
 	// file system and the one of this system show.
 	since         time.Time
-	index         index // the repository's own, as it was
+	modules       []string        // the submodules of the index
+	tracked       map[string]stat // the files of the index that could change without git's notice
+	attributed    bool     // a file gives attributes to others, of the index or not
 	before, after content
 	changes       []Change // first those of stored files, in git's order
 }
 
-// content is what is in a folder, as far as it differs from the first index.
+// content is what is in a folder, as far as it differs from the index.
 type content struct {
 	seen    map[string]stat  // the files that differ or are new, and those that are gone
+	new     map[string]bool  // those of them that the index does not have
 	others  map[string]other // what git does not store
 	ignored []string         // files that git ignores; a folder ends with a slash
 	unread  []Gap
@@ -75,20 +76,14 @@ const (
 func take(ctx context.Context, root string, o *Options) (*look, error) {
 	l := &look{files: cmp.Or(o.Files, defaultFiles), since: time.Now().Add(-coarse)}
 	m, err := o.Scratch.open(root)
-	if err == nil {
-		err = box.Available() // git may not be needed before the comparison
-	}
 	if err != nil {
 		return nil, err
 	}
 	if l.mirror = m; m.gitDir == "" {
 		l.files /= ownShare
 	}
-	if err = l.readIndex(ctx); err == nil {
-		l.before, err = l.see(ctx)
-	}
-	if err == nil {
-		err = l.store(ctx, slices.Collect(maps.Keys(l.before.seen)), &l.before)
+	if err = m.make(ctx); err == nil {
+		err = l.begin(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.remove())
@@ -96,15 +91,78 @@ func take(ctx context.Context, root string, o *Options) (*look, error) {
 	return l, nil
 }
 
-// git runs git on the mirror, which has the copy of the index.
-func (l *look) git(ctx context.Context, c call, args ...string) (string, error) {
-	if l.gitDir != "" && !exists(l.gitDir) {
-		return "", errors.New("its repository is gone")
+// begin looks for the first time.
+func (l *look) begin(ctx context.Context) error {
+	data, written, err := l.indexFile()
+	if err == nil {
+		err = l.putIndex(data, written)
 	}
-	if err := l.lay(ctx); err != nil {
-		return "", err
+	if err == nil { // git stores files as they are, but for line ends
+		err = l.setAttributes("* -filter -ident !working-tree-encoding")
 	}
-	return l.mirror.git(ctx, c, args...)
+	if err == nil { // only the working tree is compared, so git needs no commit, which could be missing
+		err = os.WriteFile(filepath.Join(l.folder(), "HEAD"), []byte("ref: refs/heads/.none\n"), 0o600)
+	}
+	var names []string
+	if err == nil && data != nil {
+		names, err = l.unflag(ctx)
+	}
+	if err == nil {
+		l.before, err = l.see(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	// Git compares times in seconds, and a file that has other line ends is the same for it.
+	if !written.Before(l.since) || l.converts() {
+		l.tracked = map[string]stat{}
+		for _, name := range names {
+			l.tracked[name], _ = lstat(l.path(name))
+		}
+	}
+	present, gone, err := l.split(&l.before)
+	if err != nil {
+		return err
+	}
+	return l.store(ctx, present, gone)
+}
+
+// unflag makes git look at each file of the index that is there, and not see those that are not checked out. It returns
+// the names of the files.
+func (l *look) unflag(ctx context.Context) (names []string, err error) {
+	out, err := l.git(ctx, call{}, "ls-files", "-v", "--stage", "-z")
+	var flags strings.Builder
+	for line := range strings.SplitSeq(out, "\x00") {
+		head, name, ok := strings.Cut(line, "\t") // a letter, the mode, the object and the stage
+		if !ok {
+			continue
+		}
+		l.attributed = l.attributed || gives(name)
+		hidden := head[0] == 'S' || head[0] == 's'
+		switch {
+		case strings.HasPrefix(head[2:], modeModule):
+			l.modules = append(l.modules, name)
+		case hidden && !exists(l.path(name)):
+			fmt.Fprintf(&flags, "0 %s\t%s\x00", strings.Fields(head)[2], name)
+		case hidden || head[0] >= 'a': // a small letter is that of a file that git assumes unchanged
+			fmt.Fprintf(&flags, "%s\t%s\x00", head[2:], name)
+		default:
+			names = append(names, name)
+		}
+	}
+	if err == nil && flags.Len() > 0 {
+		_, err = l.git(ctx, call{stdin: flags.String()}, "update-index", "-z", "--index-info")
+	}
+	return names, err
+}
+
+// maxIndex is the size of the largest index in bytes.
+const maxIndex = 1 << 30
+
+// gives reports whether a file may give attributes to others.
+func gives(name string) bool {
+	const last = ".gitattributes"
+	return len(name) >= len(last) && strings.EqualFold(name[len(name)-len(last):], last)
 }
 
 // now describes a file, which is not behind a link.
@@ -117,200 +175,145 @@ func (l *look) now(name string) stat {
 	return s
 }
 
-// see finds what differs from the first index, and looks at what differed before. Git runs for it
-// once, if there are new files.
+// see asks git what differs from the mirror's index, and finds what git does not tell.
 func (l *look) see(ctx context.Context) (content, error) {
-	r := content{seen: map[string]stat{}, others: map[string]other{}}
+	r := content{seen: map[string]stat{}, new: map[string]bool{}, others: map[string]other{}}
 	if _, err := os.Stat(l.root); err != nil {
 		return r, err
 	}
-	t := tour{l: l, r: &r, ctx: ctx, unknown: map[string]stat{}}
-	if err := t.read(""); err != nil {
+	if l.gitDir != "" && !exists(l.gitDir) {
+		return r, errors.New("its repository is gone")
+	}
+	out, err := l.git(ctx, call{}, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching",
+		"--no-renames", "--ignore-submodules=dirty")
+	if err != nil {
 		return r, err
 	}
-	for dir, files := range l.index.folders {
-		for base, e := range files {
-			if !e.met { // it is gone, or has another name on a disk without cases
-				name := path.Join(dir, base)
-				r.seen[name] = l.now(name)
-			}
-			e.met = false
-		}
-	}
-	if err := t.ask(); err != nil {
-		return r, err
-	}
-	for name, s := range t.unknown {
-		if err := t.visit(name, s); err != nil {
-			return r, err
-		}
-	}
-	for name := range l.before.seen {
-		if _, seen := r.seen[name]; !seen {
-			r.seen[name] = l.now(name)
-		}
-	}
-	return r, nil
-}
-
-// tour is a way through a folder.
-type tour struct {
-	l        *look
-	r        *content
-	ctx      context.Context
-	unknown  map[string]stat // files and folders without files of the index
-	replaced bool            // a file of the index is a folder, or the reverse
-	skip     map[string]bool // what git ignores, once it has been asked
-}
-
-// read looks at what is in a folder, but for git's folder.
-func (t *tour) read(dir string) error {
-	if t.ctx.Err() != nil {
-		return context.Cause(t.ctx)
-	}
-	in, prefix, files := map[string]stat{}, strings.TrimPrefix(dir+"/", "/"), t.l.index.folders[dir]
-	var special error
-	failed := readFolder(t.l.path(dir), func(base string, s stat) {
-		switch e := files[base]; {
-		case e != nil && t.l.index.isClean(e, s):
-			e.met = true
-		case !s.is(modeFile) && !s.is(modeLink) && !s.is(modeFolder) && isRead(base): // git could wait for it
-			special = &safefile.KindError{Path: t.l.path(prefix + base), Mode: fs.ModeIrregular}
-		case s.is(modeFolder):
-			in[prefix+base] = s
-		case base != ".git":
-			_ = t.visit(prefix+base, s) // which fails only at folders
-		}
-	})
-	if special != nil {
-		return special
-	}
-	if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
-		t.r.unread = append(t.r.unread, Gap{dir + "/", "it cannot be read"})
-	}
-	for name, s := range in {
-		if path.Base(name) == ".git" {
+	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		if len(line) < 4 || line[1] == ' ' { // two letters, of which the second one is that of the working tree
 			continue
 		}
-		if err := t.visit(name, s); err != nil {
+		switch state, name := line[:2], line[3:]; {
+		case l.inScratch(name):
+		case state == "!!":
+			r.ignored = append(r.ignored, name)
+		case strings.HasSuffix(name, "/"):
+			r.others[name] = other{why: otherRepository}
+		default:
+			r.seen[name] = l.now(name)
+			r.new[name] = state == "??"
+			l.attributed = l.attributed || gives(name)
+		}
+	}
+	for _, name := range l.modules {
+		if _, _, err := folders(l.path(name)); err == nil {
+			r.others[name+"/"] = other{why: otherRepository}
+		} else if entries, err := os.ReadDir(l.path(name)); err == nil && len(entries) > 0 {
+			r.unread = append(r.unread, Gap{name + "/", "it is a submodule without a repository"})
+		}
+	}
+	skip := map[string]bool{}
+	for _, name := range r.ignored {
+		skip[name] = true
+	}
+	return r, l.walk(ctx, "", func(name string, mode fs.FileMode, err error) bool {
+		switch _, isOther := r.others[name+"/"]; {
+		case err != nil:
+			r.unread = append(r.unread, Gap{name + "/", "it cannot be read"})
+		case mode.IsDir():
+			return !isOther && !skip[name+"/"] && !l.inScratch(name) && filepath.Base(name) != ".git"
+		case mode&fs.ModeSymlink == 0:
+			r.others[name] = other{specialFile, stat{mode: uint32(mode.Type())}}
+		}
+		return true
+	})
+}
+
+// walk goes through a folder. It calls f for each folder, into which it goes if f returns true, for each file that is not
+// a regular one, and for each folder that it cannot read, with the error.
+func (m *mirror) walk(ctx context.Context, dir string, f func(name string, mode fs.FileMode, err error) bool) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	entries, err := readFolder(m.path(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f(dir, fs.ModeDir, err)
+	}
+	for _, e := range entries {
+		name := strings.TrimPrefix(dir+"/"+e.Name(), "/")
+		if e.Type().IsRegular() || !f(name, e.Type(), nil) || !e.IsDir() {
+			continue
+		}
+		if err := m.walk(ctx, name, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// isRead reports whether git reads files of that name in each folder.
-func isRead(base string) bool {
-	return strings.EqualFold(base, ".gitattributes") || strings.EqualFold(base, ".gitignore")
+// patience is how long git may take before a look searches for a special file for which git could wait.
+const patience = 500 * time.Millisecond
+
+// git runs git on the mirror. Git reads some files in each folder: it fails if one of them is a special file.
+func (l *look) git(ctx context.Context, c call, args ...string) (string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var searching sync.WaitGroup
+	defer searching.Wait()
+	defer cancel(nil)
+	searching.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(patience):
+			_ = l.walk(ctx, "", func(name string, mode fs.FileMode, _ error) bool {
+				if !mode.IsDir() && mode&fs.ModeSymlink == 0 && isRead(name) {
+					cancel(&safefile.KindError{Path: l.path(name), Mode: mode})
+				}
+				return true
+			})
+		}
+	})
+	return l.mirror.git(ctx, c, args...)
 }
 
-// visit looks at a file, or at what is in a folder. It does not look into other repositories and into what git
-// ignores. Git is asked about unknown files before they are visited again.
-func (t *tour) visit(name string, s stat) error {
-	e := t.l.index.entry(name)
-	_, folder := t.l.index.folders[name]
-	isFile := s.is(modeFile) || s.is(modeLink)
-	t.l.index.attributes = t.l.index.attributes || e == nil && gives(name)
-	switch {
-	case e != nil && isFile && e.mode != modeModule:
-		e.met = true
-		t.r.seen[name] = s
-	case e != nil && s.is(modeFolder) && e.mode == modeModule:
-		e.met = true
-		t.module(name, e, s)
-	case s.is(modeFolder) && t.l.inScratch(name):
-	case s.is(modeFolder) && folder:
-		return t.read(name)
-	case t.skip == nil:
-		t.replaced = t.replaced || e != nil || folder
-		t.unknown[name] = s
-	case t.skip[name], t.skip[name+"/"]:
-	case isFile:
-		t.r.seen[name] = s
-	case !s.is(modeFolder):
-		t.r.others[name] = other{specialFile, stat{mode: s.mode & modeType}}
-	case isTop(t.l.path(name)):
-		t.r.others[name+"/"] = other{why: otherRepository}
-	default:
-		return t.read(name)
+// isRead reports whether git reads a file of that name in each folder, or in each repository.
+func isRead(name string) bool {
+	switch dir, base := filepath.Split(strings.ToLower(name)); base {
+	case ".gitattributes", ".gitignore", ".gitmodules":
+		return true
+	case "head", "commondir":
+		return strings.HasSuffix(dir, ".git/")
 	}
-	return nil
-}
-
-// module looks at a submodule.
-func (t *tour) module(name string, e *entry, s stat) {
-	gitDir, commonDir, err := folders(t.l.path(name))
-	if err == nil {
-		t.r.others[name+"/"] = other{why: otherRepository}
-		if commit, _, ok := plainHead(gitDir, commonDir); !ok || commit != hex.EncodeToString([]byte(e.object)) {
-			t.r.seen[name] = s
-		}
-	} else if entries, err := os.ReadDir(t.l.path(name)); err == nil && len(entries) > 0 {
-		t.r.unread = append(t.r.unread, Gap{name + "/", "it is a submodule without a repository"})
-	}
-}
-
-// maxNew is how many new files git looks at by name. With more it looks at all folders.
-const maxNew = 100
-
-// ask asks git which of the unknown files it ignores.
-func (t *tour) ask() error {
-	if len(t.unknown) == 0 {
-		return nil
-	}
-	args := []string{"ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"}
-	if !t.replaced && len(t.unknown) <= maxNew { // git need not look into all folders for a few names
-		args = slices.AppendSeq(append(args, "--"), maps.Keys(t.unknown))
-	}
-	out, err := t.l.git(t.ctx, call{}, args...)
-	t.skip = map[string]bool{}
-	within := "/" // a folder that git ignores, of which it lists the content too
-	for name := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		if name == "" || strings.HasPrefix(name, within) {
-			continue
-		}
-		t.skip[name] = true
-		t.r.ignored = append(t.r.ignored, name)
-		if strings.HasSuffix(name, "/") {
-			within = name
-		}
-	}
-	return err
+	return false
 }
 
 // onePack makes git write one pack. An object file for each of many files takes three times as long.
 // Git writes large files to a pack, so all files count as large.
 var onePack = []string{"-c", "core.bigFileThreshold=1"}
 
-// split says which of the named files git reads, and which it takes from the index.
-func (l *look) split(names []string, r *content) (present, gone []string, err error) {
+// split says which of the files git reads, and which are gone. The rest are others.
+func (l *look) split(r *content) (present, gone []string, err error) {
 	left := int64(maxBytes)
 	if l.gitDir == "" {
 		left = maxOwnBytes
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		s, before := r.seen[name], l.before.seen[name]
-		e := l.index.entry(name)
-		switch isFile := s.is(modeFile); {
-		case isFile && (s.size > maxContent || !readable(l.path(name))):
+	for _, name := range slices.Sorted(maps.Keys(r.seen)) {
+		switch s := r.seen[name]; {
+		case s.is(modeFile) && (s.size > maxContent || !readable(l.path(name))):
 			r.others[name] = other{notStored, s}
-			continue
-		case isFile:
+		case s.is(modeFile):
 			left -= s.size
-		case !s.is(modeLink) && (!s.is(modeFolder) || e == nil || e.mode != modeModule):
+			present = append(present, name)
+		case s.is(modeLink), s.is(modeFolder) && slices.Contains(l.modules, name):
+			present = append(present, name)
+		case !s.exists(), s.is(modeFolder):
 			gone = append(gone, name)
-			continue
-		}
-		present = append(present, name)
-		// Git may take it for the one of the look, whose time it has in seconds.
-		if r == &l.after && before.exists() && s.size == before.size && s.changed/int64(time.Second) == before.changed/int64(time.Second) {
-			gone = append(gone, name)
+		default:
+			r.others[name] = other{specialFile, stat{mode: s.mode & modeType}}
 		}
 	}
 	switch {
-	case len(names) > l.files:
-		err = fmt.Errorf("%w: %d files, and at most %d may be read", errLarge, len(names), l.files)
+	case len(r.seen) > l.files:
+		err = fmt.Errorf("%w: %d files, and at most %d may be read", errLarge, len(r.seen), l.files)
 	case left < 0:
 		err = fmt.Errorf("%w: its new and changed files have too many bytes", errLarge)
 	}
@@ -320,12 +323,8 @@ func (l *look) split(names []string, r *content) (present, gone []string, err er
 // maxNames bounds the bytes of the names that git gets as arguments.
 const maxNames = 100 << 10
 
-// store puts the named files of the working tree into the index as they are, and takes those that are gone out of it.
-func (l *look) store(ctx context.Context, names []string, r *content) error {
-	present, gone, err := l.split(names, r)
-	if err != nil {
-		return err
-	}
+// store takes the files that are gone out of the index, and then puts those that are present into it as they are.
+func (l *look) store(ctx context.Context, present, gone []string) error {
 	args := []string{"update-index", "--force-remove"}
 	switch names := zeros(gone); {
 	case len(gone)+len(present) == 0:
@@ -340,6 +339,40 @@ func (l *look) store(ctx context.Context, names []string, r *content) error {
 		}
 	}
 	args = append(args, "--no-force-remove", "--add", "--remove", "--replace", "-z", "--stdin")
-	_, err = l.git(ctx, call{options: onePack, stdin: zeros(present)}, args...)
+	_, err := l.git(ctx, call{options: onePack, stdin: zeros(present)}, args...)
 	return err
+}
+
+// indexFile returns the repository's index, or nil without one, and when it was written.
+func (m *mirror) indexFile() (data []byte, written time.Time, err error) {
+	file := filepath.Join(m.gitDir, "index")
+	info, err := os.Stat(file)
+	if m.gitDir == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, written, nil
+	}
+	if err == nil {
+		written = info.ModTime()
+		data, err = safefile.Read(file, maxIndex)
+	}
+	return data, written, err
+}
+
+// putIndex writes the mirror's index, if the repository has one.
+func (m *mirror) putIndex(data []byte, at time.Time) error {
+	if len(data) == 0 {
+		return nil
+	}
+	parts, err := os.ReadDir(m.gitDir)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if strings.HasPrefix(part.Name(), "sharedindex.") && part.Type().IsRegular() {
+			if err := os.Symlink(filepath.Join(m.gitDir, part.Name()), filepath.Join(m.folder(), part.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	file := filepath.Join(m.scratch, "index")
+	return cmp.Or(os.WriteFile(file, data, 0o600), os.Chtimes(file, at, at))
 }

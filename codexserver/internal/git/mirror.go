@@ -27,6 +27,7 @@ type mirror struct {
 	// other working trees. They are often the same, and "" without a repository.
 	gitDir, commonDir string
 	settings          map[string]string // of the repository and the user
+	includes          bool              // the repository's own configuration includes files
 	attributes        []byte            // the repository's own, which are in no file of the working tree
 	scratch           string            // the temporary folder, or "" before it is made
 	confined          *box.Confinement
@@ -47,9 +48,6 @@ func (s Scratch) open(root string) (m *mirror, err error) {
 	}
 	if err == nil {
 		m.program, err = s.find(root)
-	}
-	if err == nil {
-		err = m.configuration()
 	}
 	return m, err
 }
@@ -128,7 +126,7 @@ func (m *mirror) folder() string { return filepath.Join(m.scratch, "git") }
 
 // git runs git on the mirror and the working tree.
 func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error) {
-	if err := m.make(); err != nil {
+	if err := m.make(ctx); err != nil {
 		return "", err
 	}
 	c.dir, c.confined = m.root, m.confined
@@ -146,7 +144,7 @@ var shared = []struct{ name, to string }{
 }
 
 // make makes the mirror, without an index, unless it is made.
-func (m *mirror) make() (err error) {
+func (m *mirror) make(ctx context.Context) (err error) {
 	if m.scratch != "" {
 		return nil
 	}
@@ -170,9 +168,19 @@ func (m *mirror) make() (err error) {
 	if ref != "" {
 		head = "ref: " + ref
 	}
-	for name, data := range map[string][]byte{"HEAD": []byte(head + "\n"), "config": m.config(), "objects/info/alternates": []byte("../lent\n")} {
+	put := func(name string, data []byte) {
 		err = cmp.Or(err, os.WriteFile(filepath.Join(m.folder(), name), data, 0o600))
 	}
+	put("HEAD", []byte(head+"\n"))
+	put("objects/info/alternates", []byte("../lent\n"))
+	if err == nil {
+		m.usersSettings(ctx)
+		err = m.ownSettings(ctx)
+	}
+	if config, statErr := os.Stat(filepath.Join(m.commonDir, "config")); statErr == nil && config.Mode()&0o111 == 0 {
+		m.settings["core.filemode"] = "true" // modes count if the file system keeps them: else git's own files seem to be programs
+	}
+	put("config", m.config())
 	if err != nil {
 		return errors.Join(err, m.remove())
 	}

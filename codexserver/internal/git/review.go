@@ -57,6 +57,9 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 	}
 	data, written, err := m.indexFile()
 	if err == nil {
+		err = m.make(ctx)
+	}
+	if err == nil {
 		err = m.putIndex(data, written)
 	}
 	if err != nil {
@@ -100,7 +103,7 @@ func (m *mirror) orEmpty(ctx context.Context, revision string) string {
 	if commit, err := m.commit(ctx, revision); err == nil {
 		return commit
 	}
-	if m.settings["objectformat"] == "sha256" {
+	if m.settings["extensions.objectformat"] == "sha256" {
 		return "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 	}
 	return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"

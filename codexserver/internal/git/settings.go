@@ -1,15 +1,16 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -22,11 +23,6 @@ var sections = []struct{ name, settings string }{
 	{"extensions", "objectformat refstorage"},
 	{"core", "filemode symlinks ignorecase precomposeunicode autocrlf eol"},
 }
-
-// settingLine is a line of a configuration with one of the settings, or a path. No other section has these keys.
-var settingLine = lazyregexp.Regexp{Text: `(?im)^[ \t]*(?:\[.*\])?[ \t]*` +
-	`(objectformat|refstorage|filemode|symlinks|ignorecase|precomposeunicode|autocrlf|eol|excludesfile|bare|worktree)` +
-	`[ \t]*(=[ \t]*(?:"([^"\n]*)"|([^"#;\n]*?)))?[ \t\r]*(?:[#;].*)?$`}
 
 func isTrue(value string) bool  { return slices.Contains(yes, strings.ToLower(value)) }
 func isFalse(value string) bool { return slices.Contains(no, strings.ToLower(value)) }
@@ -43,37 +39,73 @@ func userFiles() []string {
 	return []string{filepath.Join(set, "git/config"), filepath.Join(home, ".gitconfig")}
 }
 
-// configuration reads the settings of the system, the user and the repository, in git's order. They are
-// read as data, without the files that they include.
-func (m *mirror) configuration() error {
-	files := []string{"/etc/gitconfig", filepath.Join(filepath.Dir(filepath.Dir(paths.Real(m.binary))), "etc/gitconfig")}
+// systemFiles returns the files of all users that git may read, as far as they are known.
+func (m *mirror) systemFiles() []string {
 	if file, ok := os.LookupEnv("GIT_CONFIG_SYSTEM"); ok {
-		files = []string{file}
+		return []string{file}
 	}
-	if isTrue(os.Getenv("GIT_CONFIG_NOSYSTEM")) {
-		files = nil
+	return []string{"/etc/gitconfig", filepath.Join(filepath.Dir(filepath.Dir(paths.Real(m.binary))), "etc/gitconfig")}
+}
+
+// usersSettings reads the settings of the system and the user, with the files that they include, as git does for the
+// repository. For that git gets the repository's folder, and the mirror's in place of the repository's configuration.
+func (m *mirror) usersSettings(ctx context.Context) {
+	if !slices.ContainsFunc(append(m.systemFiles(), userFiles()...), exists) {
+		return
 	}
-	for _, file := range append(files, userFiles()...) {
-		_ = m.read(file) // one that cannot be read sets nothing
+	c := call{env: []string{"GIT_DIR=" + m.folder()}}
+	if m.gitDir != "" {
+		c.env = []string{"GIT_DIR=" + m.gitDir, "GIT_COMMON_DIR=" + m.folder()}
 	}
+	_ = m.readSettings(ctx, c, "--includes") // what cannot be read sets nothing
+	maps.DeleteFunc(m.settings, func(key, _ string) bool { return strings.HasPrefix(key, "include") })
+}
+
+// ownSettings reads the repository's own settings as data, without the files that they include.
+func (m *mirror) ownSettings(ctx context.Context) error {
 	if m.gitDir == "" {
 		return nil
 	}
-	for _, file := range []string{filepath.Join(m.commonDir, "config"), filepath.Join(m.gitDir, "config.worktree")} {
-		if err := m.read(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files := []string{filepath.Join(m.commonDir, "config"), filepath.Join(m.gitDir, "config.worktree")}
+	for _, file := range files {
+		data, err := safefile.Read(file, maxSmallFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = m.readSettings(ctx, call{env: append(withoutUser[:len(withoutUser):len(withoutUser)], "GIT_DIR="+os.DevNull), stdin: string(data)}, "--no-includes", "--file=-")
+		}
+		if err != nil {
 			return fmt.Errorf("the repository's configuration: %w", err)
 		}
+		if !isTrue(m.settings["extensions.worktreeconfig"]) {
+			break
+		}
+	}
+	for key := range m.settings {
+		m.includes = m.includes || strings.HasPrefix(key, "include.") || strings.HasPrefix(key, "includeif.")
 	}
 	return nil
 }
 
-func (m *mirror) read(file string) error {
-	data, err := safefile.Read(file, maxSmallFile)
-	for _, line := range settingLine.Get().FindAllStringSubmatch(string(data), -1) {
-		if line[2] == "" { // a key alone
-			line[3] = "true"
+// originURL is the setting with the address from which git fetches.
+const originURL = "remote.origin.url"
+
+// readSettings adds what git config lists to the settings, by their names in lower case.
+func (m *mirror) readSettings(ctx context.Context, c call, args ...string) (err error) {
+	c.dir = m.root
+	if c.confined, err = m.programs.Confine(); err != nil {
+		return err
+	}
+	out, err := m.run(ctx, c, append([]string{"config", "--list", "-z"}, args...)...)
+	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		key, value, ok := strings.Cut(line, "\n")
+		if !ok { // a key alone
+			value = "true"
 		}
-		m.settings[strings.ToLower(line[1])] = line[3] + line[4]
+		if key != originURL || m.settings[key] == "" { // git fetches from the first one
+			m.settings[key] = value
+		}
 	}
 	return err
 }
@@ -99,7 +131,7 @@ func (m *mirror) config() []byte {
 	text := []byte(constants)
 	for _, section := range sections {
 		for name := range strings.FieldsSeq(section.settings) {
-			if value := m.settings[name]; value != "" && strings.Trim(value, letters) == "" {
+			if value := m.settings[section.name+"."+name]; value != "" && strings.Trim(value, letters) == "" {
 				text = fmt.Appendf(text, "[%s]\n\t%s = %s\n", section.name, name, value)
 			}
 		}
@@ -109,7 +141,7 @@ func (m *mirror) config() []byte {
 
 // excludes returns the user's global ignore patterns if git would not block on them, or "" if git's default counts.
 func (m *mirror) excludes() string {
-	file := m.settings["excludesfile"]
+	file := m.settings["core.excludesfile"]
 	if rest, ok := strings.CutPrefix(file, "~/"); ok {
 		file = filepath.Join(os.Getenv("HOME"), rest)
 	}

@@ -18,5 +18,11 @@ func (s stat) is(mode uint32) bool { return s.mode&modeType == mode }
 // coarse is how exact times are at least, if they are those of several clocks.
 const coarse = 2 * time.Second
 
-// tick is how exact the times of one file system are at least, if they have fractions of a second.
-const tick = 20 * time.Millisecond
+// Types of files, of systems and of git, which has one more, of submodules.
+const (
+	modeType   = 0o170000
+	modeFile   = 0o100000
+	modeLink   = 0o120000
+	modeFolder = 0o040000
+	modeModule = "160000"
+)

@@ -2,10 +2,14 @@
 
 package git
 
-import "github.com/codexmcp/codexmcp/codexserver/internal/box"
+import (
+	"io/fs"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+)
 
 // readFolder fails: without a sandbox there is no look.
-func readFolder(string, func(name string, s stat)) error { return box.ErrUnavailable }
+func readFolder(string) ([]fs.DirEntry, error) { return nil, box.ErrUnavailable }
 
 // lstat fails for the same reason.
 func lstat(string) (stat, error) { return stat{}, box.ErrUnavailable }

@@ -52,6 +52,9 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	}
 	m, err := s.open(root)
 	if err == nil {
+		err = m.ownSettings(ctx)
+	}
+	if err == nil {
 		err = m.check()
 	}
 	if err == nil {
@@ -107,10 +110,10 @@ func (m *mirror) check() error {
 		}
 		return nil
 	}
-	if isTrue(m.settings["bare"]) {
+	if isTrue(m.settings["core.bare"]) {
 		return fmt.Errorf("the repository %s is bare", m.root)
 	}
-	tree := m.settings["worktree"] // a submodule has it
+	tree := m.settings["core.worktree"] // a submodule has it
 	if tree != "" && !filepath.IsAbs(tree) {
 		tree = filepath.Join(m.gitDir, tree)
 	}

@@ -121,7 +121,7 @@ var kinds = []kind{
 
 	// What git knows.
 	{name: "ignored", lay: "printf 'out/\\n*.log\\n' > .gitignore", act: "mkdir out; echo x > out/x; echo y > y.log; echo z > z", want: "add z +1-0\n? : git ignores out/, y.log\n"},
-	{name: "ignored in new folders", lay: "echo '*.log' > .gitignore", act: "mkdir -p d q/e; echo a > d/a; echo x > d/x.log; echo l > q/e/l.log", want: "add d/a +1-0\n? : git ignores d/x.log, q/\n"},
+	{name: "ignored in new folders", lay: "echo '*.log' > .gitignore", act: "mkdir -p d q/e; echo a > d/a; echo x > d/x.log; echo l > q/e/l.log", want: "add d/a +1-0\n? : git ignores d/x.log, q/e/l.log\n"},
 	{name: "an ignored file is gone", lay: "echo '*.log' > .gitignore; echo x > x.log", act: "rm x.log", want: "? : git ignores x.log\n"},
 	{name: "untracked before", shares: true, lay: "echo u > u", act: "echo v > u", want: "update u +1-1\n"},
 	{name: "staged before", shares: true, lay: "echo s > s; git add s", act: "echo t >> s", want: "update s +1-0\n"},
@@ -194,7 +194,7 @@ var kinds = []kind{
 	{name: "large writable root", roots: true, lay: "cd ../root; seq 60 | xargs touch", options: changes.Options{Files: 1000}, act: "echo s >> ../root/r.txt; echo x >> a.txt", want: "update a.txt +1-0\n? TOP/root/: too large for a snapshot: 61 files, and at most 50 may be read\n"},
 	{name: "no repository", noGit: true, act: "echo x >> a.txt; printf '\\0' > b", want: "update a.txt +1-0\nadd b\n"},
 	{name: "many files without a repository", noGit: true, lay: "seq 60 | xargs touch", options: changes.Options{Files: 1000}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
-	{name: "too many untracked files", lay: "seq 60 | xargs touch", options: changes.Options{Files: 50}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
+	{name: "too many untracked files", lay: "seq 60 | xargs touch", options: changes.Options{Files: 50}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 60 files, and at most 50 may be read\n"},
 
 	// Repositories of other forms, and work in progress.
 	{name: "no branch", lay: "git checkout -q --detach; echo x >> a.txt; git commit -q -a -m x", act: "git checkout -q HEAD~1; echo y >> a.txt", want: "update a.txt +1-1\n"},
