@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
@@ -73,6 +74,13 @@ func (r *fixture) write(name, text string) {
 	r.t.Helper()
 	path := filepath.Join(r.dir, filepath.FromSlash(name))
 	must.OK(r.t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
+}
+
+// age makes a file older, by its time.
+func (r *fixture) age(name string, by time.Duration) {
+	r.t.Helper()
+	then := time.Now().Add(-by)
+	must.OK(r.t, os.Chtimes(filepath.Join(r.dir, name), then, then))
 }
 
 func (r *fixture) configure(settings ...setting) {

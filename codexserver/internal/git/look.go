@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ type look struct {
 	since         time.Time
 	modules       []string        // the submodules of the index
 	tracked       map[string]stat // the files of the index that could change without git's notice
-	attributed    bool     // a file gives attributes to others, of the index or not
+	attributed    bool            // a file gives attributes to others, of the index or not
 	before, after content
 	changes       []Change // first those of stored files, in git's order
 }
@@ -166,10 +167,19 @@ func gives(name string) bool {
 }
 
 // now describes a file, which is not behind a link.
-func (l *look) now(name string) stat {
+func (l *look) now(name string) stat { return l.nowIn(name, map[string]bool{}) }
+
+// nowIn is now for many files. Real says of folders whether they are not behind a link, as far as it is known.
+func (l *look) nowIn(name string, real map[string]bool) stat {
 	file := l.path(name)
+	dir := filepath.Dir(file)
+	is, known := real[dir]
+	if !known {
+		is = paths.Real(dir) == dir
+		real[dir] = is
+	}
 	s, err := lstat(file)
-	if dir := filepath.Dir(file); err != nil || paths.Real(dir) != dir {
+	if err != nil || !is {
 		return stat{}
 	}
 	return s
@@ -189,7 +199,8 @@ func (l *look) see(ctx context.Context) (content, error) {
 	if err != nil {
 		return r, err
 	}
-	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+	real := map[string]bool{}
+	for line := range strings.SplitSeq(out, "\x00") {
 		if len(line) < 4 || line[1] == ' ' { // two letters, of which the second one is that of the working tree
 			continue
 		}
@@ -200,7 +211,7 @@ func (l *look) see(ctx context.Context) (content, error) {
 		case strings.HasSuffix(name, "/"):
 			r.others[name] = other{why: otherRepository}
 		default:
-			r.seen[name] = l.now(name)
+			r.seen[name] = l.nowIn(name, real)
 			r.new[name] = state == "??"
 			l.attributed = l.attributed || gives(name)
 		}
@@ -240,12 +251,13 @@ func (m *mirror) walk(ctx context.Context, dir string, f func(name string, mode 
 		f(dir, fs.ModeDir, err)
 	}
 	for _, e := range entries {
-		name := strings.TrimPrefix(dir+"/"+e.Name(), "/")
-		if e.Type().IsRegular() || !f(name, e.Type(), nil) || !e.IsDir() {
+		if e.Type().IsRegular() {
 			continue
 		}
-		if err := m.walk(ctx, name, f); err != nil {
-			return err
+		if name := path.Join(dir, e.Name()); f(name, e.Type(), nil) && e.IsDir() {
+			if err := m.walk(ctx, name, f); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -288,7 +300,7 @@ func isRead(name string) bool {
 
 // onePack makes git write one pack. An object file for each of many files takes three times as long.
 // Git writes large files to a pack, so all files count as large.
-var onePack = []string{"-c", "core.bigFileThreshold=1"}
+var onePack = []string{"-c", "core.bigFileThreshold=1", "-c", "core.multiPackIndex=false"} // git looks for such an index for each file
 
 // split says which of the files git reads, and which are gone. The rest are others.
 func (l *look) split(r *content) (present, gone []string, err error) {

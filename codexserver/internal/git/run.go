@@ -56,6 +56,7 @@ type call struct {
 var fixed = []string{
 	"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
 	"GIT_LITERAL_PATHSPECS=1", "GIT_EDITOR=false", "GIT_PAGER=cat", "LC_ALL=C",
+	"MALLOC_TOP_PAD_=4194304", "MALLOC_TRIM_THRESHOLD_=67108864", // glibc's: else git's heap shrinks and grows with each file
 }
 
 // run runs git confined and returns what it prints. Git runs no hook and no monitor.

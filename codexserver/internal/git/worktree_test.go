@@ -335,7 +335,7 @@ func TestVariablesOfGit(t *testing.T) {
 	if _, err := scratch.AddWorktree(t.Context(), r.dir, filepath.Join(home, "trees")); err != nil {
 		t.Fatal(err)
 	}
-	known := regexp.MustCompile(`^(PATH|PWD|OLDPWD|SHLVL|_|HOME|XDG_CONFIG_HOME|TMPDIR|LC_ALL|GIT_\w+)=`)
+	known := regexp.MustCompile(`^(PATH|PWD|OLDPWD|SHLVL|_|HOME|XDG_CONFIG_HOME|TMPDIR|LC_ALL|MALLOC_\w+|GIT_\w+)=`)
 	text, err := os.ReadFile(seen)
 	for line := range strings.Lines(string(text)) {
 		if !known.MatchString(line) || strings.Contains(line, "unwanted") {
