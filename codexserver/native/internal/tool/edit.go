@@ -22,8 +22,6 @@ func (t *Turn) edit(ctx context.Context, call Call) (Result, error) {
 		if err := isText(r.Path, *before); err != nil {
 			return "", err
 		}
-		seen, fresh := t.box.knows(t.at(r.Path), *before)
-		r.stale = seen && !fresh
 		return r.apply(*before)
 	})
 }

@@ -5,17 +5,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // replacement is a call of edit.
 type replacement struct {
-	Path  string `json:"path"`
-	Old   string `json:"old"`
-	New   string `json:"new"`
-	All   bool   `json:"all"`
-	stale bool   // the file has changed since the model read it
+	Path string `json:"path"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
+	All  bool   `json:"all"`
 }
 
 // apply returns the new content. The error is a [*fault].
@@ -69,19 +67,14 @@ func (r replacement) several(content string, n int) error {
 // lineAt returns the number of the line at an offset.
 func lineAt(content string, offset int) int { return strings.Count(content[:offset], "\n") + 1 }
 
-// absent says why a text is not found.
+// absent says where a text would be that is not found: from the line on that differs in blanks alone, or at the nearest line.
 func (r replacement) absent(content string) error {
-	lines := splitLines(content)
 	f := &fault{what: "old is not in " + r.Path, next: fmt.Sprintf("read %s and copy the text exactly.", r.Path)}
-	if r.stale {
-		f.what += ", which has changed since you read it"
-	}
-	for _, want := range []string{r.Old, escapes.Replace(r.Old)} {
-		if at, n := sameBut(lines, want); n > 0 {
-			f.what += fmt.Sprintf(": only blanks, tabs, line ends or line numbers differ from line %d on. The file has", at)
-			f.quotes, f.next = strings.Join(lines[at-1:at-1+n], "\n"), "copy these lines exactly, with their tabs and blanks."
-			return f
-		}
+	lines := splitLines(content)
+	if at, n := sameBut(lines, splitLines(strings.TrimSpace(r.Old))); n > 0 {
+		f.what += fmt.Sprintf(": only blanks, tabs or line ends differ from line %d on. The file has", at)
+		f.quotes, f.next = strings.Join(lines[at-1:at-1+n], "\n"), "copy these lines exactly, with their tabs and blanks."
+		return f
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(r.Old), "\n")
 	if at := nearest(first, lines); at >= 0 {
@@ -91,15 +84,9 @@ func (r replacement) absent(content string) error {
 	return f
 }
 
-// escapes are line breaks and tabs as two characters, which many models write.
-var escapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`)
-
-// slips matches what models copy wrongly at the begin of a line: its number as the tool read shows it.
-var slips = lazyregexp.Regexp{Text: `^ *[0-9]+(?:\t|: |\| )`}
-
-// sameBut returns the number of the first line from which all of want follow, numbers, blanks, tabs and
-// empty lines around them aside, and how many these are, or 0.
-func sameBut(lines []string, want string) (at, n int) {
+// sameBut returns the number of the first line from which all of want follow, blanks and tabs aside, and how many
+// these are, or 0.
+func sameBut(lines, want []string) (at, n int) {
 	joined := func(lines []string) string {
 		var b strings.Builder
 		for _, line := range lines {
@@ -107,14 +94,10 @@ func sameBut(lines []string, want string) (at, n int) {
 		}
 		return b.String() + "\n"
 	}
-	wanted := splitLines(strings.TrimSpace(want))
-	for i, line := range wanted {
-		wanted[i] = slips.Get().ReplaceAllString(line, "")
-	}
 	all := joined(lines)
-	i := strings.Index(all, joined(wanted))
-	if i < 0 || len(wanted) == 0 {
+	i := strings.Index(all, joined(want))
+	if i < 0 || len(want) == 0 {
 		return 0, 0
 	}
-	return lineAt(all, i), len(wanted)
+	return lineAt(all, i), len(want)
 }
