@@ -4,22 +4,24 @@
 //
 // Git does not see a repository's own git folder, whose configuration, hooks and attributes could name programs, except
 // to make a worktree. It runs on a mirror: a git folder in [Scratch].Dir with a configuration of this package, a copy
-// of the index, and the repository's refs and objects by reference. So no hook, filter, monitor, driver, helper, alias,
-// include or other program of the repository or the user runs, nothing is fetched, and nothing prompts. Of both
-// configurations only values that name no program are taken, as data. [Head] takes the commit and the branch as data,
-// too, where git's files are as git writes them.
+// of the index, and the repository's refs and objects by reference. So no hook, filter, monitor, driver, helper, alias
+// or other program of the repository or the user runs, nothing is fetched, and nothing prompts. Of both configurations
+// only values that name no program are taken, as git config lists them: those of the system and the user with the files
+// that they include, the repository's own without, which [Before.Gaps] says. [Head] takes the commit and the branch as
+// data where git's files are as git writes them.
 //
 // Git runs in a sandbox all the same, in which it has no network and writes only the mirror, with
 // fewer variables than commands get. Where there is no sandbox, git does not run.
 //
 // # What a turn changed
 //
-// [Look] reads the repository's index as data and finds the files whose size, inode or times differ from it, or that
-// are new. Git stores these in the mirror, so it does not start for a clean tree. [Before.Compare] does the same again,
-// from the first index, and compares both. Large files are compared by size and times. Nobody looks into submodules,
-// other repositories and ignored files: [Before.Gaps] names them. No filter and no encoding counts when git stores a
-// file. A file that git would not write again as it is has no section in the diff: it may have other line ends, or the
-// index from before may have another form. A look starts git six times at most, and so does a comparison.
+// [Look] asks git status on the copied index what differs from it and what is new, and has git store these files in the
+// mirror's index. [Before.Compare] asks the same again, on that index, and compares both. The copy has the time of the
+// index, so git reads what may have changed in the second in which the index was written. What git cannot see, since it
+// compares times in seconds and looks past line ends, shows by exact times, where it may be. Large files are compared by
+// size and times. Nobody looks into submodules, other repositories and ignored files: [Before.Gaps] names them. No filter
+// and no encoding counts when git stores a file. A file that git would not write again as it is has no section in the
+// diff: it may have other line ends, or the index from before may have another form.
 //
 // # Worktrees
 //

@@ -108,6 +108,54 @@ func TestCompareWithUserSettings(t *testing.T) {
 	}
 }
 
+// TestIncludes reads the files that the user's configuration includes, also on conditions, and says that it does not read
+// those of a repository's.
+func TestIncludes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		user, own string // what includes a file that ignores *.swp
+		want      string // the changes and the gaps
+	}{
+		"no include":                     {"", "", "add >a +\nadd >b.swp +\n"},
+		"of the user":                    {"[include]\n\tpath = more\n", "", "add >a +\n: git ignores b.swp\n"},
+		"of the user, for this folder":   {"[includeIf \"gitdir:REPO/\"]\n\tpath = more\n", "", "add >a +\n: git ignores b.swp\n"},
+		"of the user, for another one":   {"[includeIf \"gitdir:REPO/x/\"]\n\tpath = more\n", "", "add >a +\nadd >b.swp +\n"},
+		"of the user, for a branch":      {"[includeIf \"onbranch:ma*\"]\n\tpath = more\n", "", "add >a +\n: git ignores b.swp\n"},
+		"of the user, who ends with one": {"[core]\n\tautocrlf = input\n[include]\n\tpath = more\n\tpath = missing\n", "", "add >a +\n: git ignores b.swp\n"},
+		"of the repository": {"", "[include]\n\tpath = HOME/more\n",
+			"add >a +\nadd >b.swp +\n: the repository's configuration includes other files, which are not read\n"},
+		"of the repository, on a condition": {"", "[includeIf \"gitdir:/\"]\n\tpath = HOME/more\n",
+			"add >a +\nadd >b.swp +\n: the repository's configuration includes other files, which are not read\n"},
+		"of both": {"[include]\n\tpath = more\n", "[include]\n\tpath = /dev/zero\n",
+			"add >a +\n: git ignores b.swp\n: the repository's configuration includes other files, which are not read\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			r.write("x", "x\n")
+			r.commit("first")
+			home := t.TempDir()
+			t.Setenv("HOME", home)
+			must.OK(t, os.Unsetenv("GIT_CONFIG_GLOBAL"))
+			places := strings.NewReplacer("REPO", r.dir, "HOME", home)
+			for file, text := range map[string]string{
+				".gitconfig": tt.user, "more": "[core]\n\texcludesFile = ~/ignored\n", "ignored": "*.swp\n",
+			} {
+				must.OK(t, os.WriteFile(filepath.Join(home, file), []byte(places.Replace(text)), 0o600))
+			}
+			config := filepath.Join(r.dir, ".git", "config")
+			text := must.Get(os.ReadFile(config))(t)
+			must.OK(t, os.WriteFile(config, append(text, places.Replace(tt.own)...), 0o600))
+			s := take(t, r.dir)
+			r.write("a", "a\n")
+			r.write("b.swp", "b\n")
+			got := changes(t, s)
+			for _, gap := range s.Gaps() {
+				got += gap.Path + ": " + gap.Why + "\n"
+			}
+			must.Equal(t, "the changes", tt.want, got)
+		})
+	}
+}
+
 // TestCompareIgnoresSnapshots checks that snapshots below the folder are not compared.
 func TestCompareIgnoresSnapshots(t *testing.T) {
 	r := newRepo(t)

@@ -12,10 +12,11 @@ import (
 
 // readFolder lists a folder. It opens no pipe and no link in its place.
 func readFolder(path string) ([]fs.DirEntry, error) {
-	f, err := os.OpenFile(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
+	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
 	return f.ReadDir(-1)
 }
