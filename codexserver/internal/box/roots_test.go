@@ -282,12 +282,9 @@ printf '%s %s\n' "$1" "$2"; shift 2; exec "$@"
 	}
 }
 
-// TestHelperInTheDocumentation runs the helper of docs/configuration.md with a program in the
-// place of bubblewrap that prints its arguments.
-func TestHelperInTheDocumentation(t *testing.T) {
-	if _, err := exec.LookPath("jq"); err != nil {
-		t.Skip(err)
-	}
+// documentedHelper returns the helper of docs/configuration.md.
+func documentedHelper(t *testing.T) string {
+	t.Helper()
 	page := must.Get(os.ReadFile("../../../docs/configuration.md"))(t)
 	_, rest, found := strings.Cut(string(page), "\n## A sandbox of your own\n")
 	_, rest, block := strings.Cut(rest, "\n```bash\n")
@@ -295,7 +292,16 @@ func TestHelperInTheDocumentation(t *testing.T) {
 	if !found || !block {
 		t.Fatal("the page has no helper")
 	}
-	bin := tree(t, "codex-bwrap="+script, "bwrap=#!/bin/sh\nprintf '%s\\n' \"$*\"\n")
+	return script
+}
+
+// TestHelperInTheDocumentation runs the helper of docs/configuration.md with a program in the
+// place of bubblewrap that prints its arguments.
+func TestHelperInTheDocumentation(t *testing.T) {
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip(err)
+	}
+	bin := tree(t, "codex-bwrap="+documentedHelper(t), "bwrap=#!/bin/sh\nprintf '%s\\n' \"$*\"\n")
 	work, plain, helper := tree(t, ".git/"), tree(t), filepath.Join(bin, "codex-bwrap")
 	writes := write(plain)
 	writes.NetworkAccess = true
