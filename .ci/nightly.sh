@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Steps that are not of the gate, because they take long or need much. .ci/run reads this file.
-nightly=(install style newcomer versions types cluster models release fuzz hosts soak windows)
+nightly=(install style newcomer versions seatbelt types cluster models release fuzz hosts soak windows)
 
 step_style() { # what newer Go writes shorter, and staticcheck of the other modules
   local m
@@ -18,6 +18,12 @@ step_newcomer() { # the README's two commands in a fresh clone, with empty cache
 step_versions() { # the bridge on the oldest supported Codex; what needs a newer one is skipped
   CI=false real $codex_earlier
 }
+
+step_seatbelt() ( # the profile of the sandbox for macOS beside that in the newest Codex's program for macOS, right by right
+  dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+  (cd "$dir" && npm pack --silent "@openai/codex@$codex_newest-darwin-arm64" && tar xzf ./*.tgz)
+  go test -tags seatbelt -count=1 -run '^TestSeatbeltAgainstCodex$' ./codexserver/internal/box -codex-macos "$dir/package/vendor/aarch64-apple-darwin/bin/codex"
+)
 
 step_types() { # 30,000 random instances of each schema, whether its types are checked in or not
   go test -count=1 -timeout 60m ./mcptypes ./mcptypes/modern ./gen -roundtrips 30000

@@ -59,9 +59,10 @@ func TestSeatbeltNames(t *testing.T) {
 func TestSeatbeltTrial(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ name, script, want string }{
-		{"denies as it should", "echo write", ""},
-		{"denies nothing", `while [ "$1" != -- ]; do shift; done; shift; exec "$@"`, `could do "write, write a protected folder, write outside, connect"`},
+		{"denies as it should", "echo write; echo lock; echo look at processors; echo open a terminal", ""},
+		{"denies nothing", `while [ "$1" != -- ]; do shift; done; shift; exec "$@"`, `write a protected folder, write outside, connect"`},
 		{"does not know what is protected", "echo write; echo write a protected folder", `could do "write, write a protected folder"`},
+		{"gives no locks, processors and terminals", "echo write", `could do "write", and should do "write, lock`},
 		{"does not let the command write", "true", `could do ""`},
 		{"runs nothing", "exit 71", "exit status 71"}, {"is not there", "", "no such file"},
 	} {
