@@ -13,7 +13,7 @@ type Request struct {
 	Thread Thread
 	// Turn is the id of the turn that asks, which is also the id of its events.
 	Turn string
-	// Event is a [protocol.ExecApprovalRequest], a [protocol.PatchApprovalRequest] or a
+	// Event is a [protocol.ExecApprovalRequest], a [protocol.PatchApprovalRequest], a [protocol.HostRequest] or a
 	// [protocol.AccessRequest], which rules do not decide. Of any other event, only Question describes the action.
 	Event protocol.EventMsg
 	// Question is what a person is asked. It must not be changed.

@@ -25,11 +25,25 @@ type Rules struct {
 	// Decide approves, and over what was approved before. The engine must be told too if it is to
 	// ask about what its policy would run: see native.Options.
 	Ask [][]string
+	// Hosts are hosts of the network that commands in the sandbox may reach: see [HostRules].
+	Hosts HostRules
 	// Decide answers questions that the lists do not decide, about patches too. If it
 	// returns false, the client is asked. An outcome needs only a Decision, and may have
 	// Feedback for the model. Decide is called from several goroutines at a time and must
 	// return when ctx ends. A panic in it denies. Default: none.
 	Decide func(ctx context.Context, r *Request) (out elicit.Outcome, ok bool)
+}
+
+// HostRules answer for hosts that a command in the sandbox wants to reach. Each is a name in lower case, or *.name for what
+// is below it, such as *.npmjs.org. The engine must be told that hosts are asked about: see native.Options.
+type HostRules struct {
+	// Allow lists hosts that are reached without a question.
+	Allow []string
+	// Deny lists hosts that are not reached; it wins over Allow and Ask.
+	Deny []string
+	// Ask lists hosts that a person is asked about for each command: it wins over Allow, over what Decide approves, and
+	// over what was approved before.
+	Ask []string
 }
 
 // Rule allows commands.

@@ -18,6 +18,11 @@ func (DenyAll) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit
 	return elicit.ReadError(elicit.ErrUnsupported, nil)
 }
 
+// ApproveHost implements [Host].
+func (DenyAll) ApproveHost(context.Context, protocol.HostRequest) elicit.Outcome {
+	return elicit.ReadError(elicit.ErrUnsupported, nil)
+}
+
 // ApprovePatch implements [Host].
 func (DenyAll) ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome {
 	return elicit.ReadError(elicit.ErrUnsupported, nil)

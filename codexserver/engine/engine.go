@@ -31,8 +31,8 @@ type Conversation interface {
 
 // Host is the server's side of a conversation. It is safe for concurrent use.
 //
-// ApproveExec, ApprovePatch and Approve always return. Once their context has ended they
-// return [elicit.Abort].
+// ApproveExec, ApproveHost, ApprovePatch and Approve always return. Once their context has ended they
+// return [elicit.Abort], but for ApproveHost.
 type Host interface {
 	// Emit reports an event of the conversation. If the client of the turn is far behind in
 	// its reading, Emit waits until it has read more or the turn is interrupted. It does not
@@ -43,6 +43,9 @@ type Host interface {
 	EmitAs(submission string, m protocol.EventMsg)
 	// ApproveExec asks whether a command may run.
 	ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome
+	// ApproveHost asks whether a command that runs in the sandbox may reach a host. The end of its context, which is that of
+	// the command, denies it.
+	ApproveHost(context.Context, protocol.HostRequest) elicit.Outcome
 	// ApprovePatch asks whether a patch may be applied.
 	ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome
 	// Approve asks for the approval of something else, such as the call of an MCP

@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/hosts"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/self"
 	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
@@ -50,6 +51,10 @@ type Options struct {
 	// Ask lists beginnings of commands that a person is asked about each time, under every
 	// policy: those of approval.Rules. Default: none.
 	Ask [][]string
+	// Hosts asks for each host of the network that a command in workspace-write wants to reach by HTTPS, on Linux, unless
+	// the configuration gives the whole network. What rules say about hosts is in approval.Rules. By default such
+	// commands have no network.
+	Hosts bool
 	// Tools are the tools that a model is offered beside the shell. Default:
 	// [setting.ToolsAuto].
 	Tools setting.Tools
@@ -95,6 +100,7 @@ type Engine struct {
 	turns     slots.Slots // bounds the turns, each with an open rollout
 	searches  slots.Slots // bounds the searches for files, each of which may take a thread
 	notify    []string
+	proxy     *hosts.Proxy      // for Options.Hosts, else nil
 	choices   *threadfile.Store // what later calls chose than the first, which the rollout has
 
 	warned sync.Map // the texts of the warnings that were logged
@@ -119,6 +125,9 @@ func New(o *Options) (*Engine, error) {
 	}
 	if err := e.options.Failover.Validate(); err != nil {
 		return nil, fmt.Errorf("native: failover.%w", err)
+	}
+	if o.Hosts {
+		e.proxy = &hosts.Proxy{}
 	}
 	e.choices = threadfile.New(e.options.CodexHome, e.options.Store)
 	limit := descriptors()

@@ -56,6 +56,23 @@ type AccessRequest struct {
 // EventType implements [EventMsg].
 func (AccessRequest) EventType() string { return "access_request" }
 
+// HostRequest asks whether a command that runs in the sandbox may reach a host of the network. It is no event of the wire.
+type HostRequest struct {
+	// CallID is the call of the command. Command is its argv, and Cwd its folder.
+	CallID  string
+	Command []string
+	Cwd     string
+	// Host is a name in lower case, of at most 100 characters.
+	Host string
+	// Once is true when no approval of the host lasts.
+	Once bool
+	// Unasked is why no person is asked, so that only a rule allows the host; "" asks.
+	Unasked string
+}
+
+// EventType implements [EventMsg].
+func (HostRequest) EventType() string { return "host_request" }
+
 // OverruleRequest asks whether a person overrules a denial, which has been reported. It is no event of the wire.
 type OverruleRequest struct{ Refused }
 

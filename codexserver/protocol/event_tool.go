@@ -108,6 +108,8 @@ type ExecCommandEnd struct {
 	// Omitted is how many bytes AggregatedOutput leaves out, if the engine knows. It is
 	// not part of the event.
 	Omitted int64 `json:"-"`
+	// Hosts are those of the network that the command has reached in the sandbox. They are not part of the event.
+	Hosts []string `json:"-"`
 }
 
 // ExecDeclined is the status of a command whose run outside of a sandbox was declined.

@@ -202,7 +202,9 @@ type Refused struct {
 	// Command is the argv of a command, and Cwd its folder.
 	Command []string
 	Cwd     string
-	// Changes are those of a patch, by absolute path. Tool is the name of the tool if there is neither.
+	// Host is a host that a command did not reach; Command is nil then.
+	Host string
+	// Changes are those of a patch, by absolute path. Tool is the name of the tool if there is none of these.
 	Changes map[string]FileChange
 	Tool    string
 	// By is who decided, in a word of package approval. "" is the engine's own policy.

@@ -216,9 +216,9 @@ func (c Command) String() string {
 
 // Refusal is something that was not approved.
 type Refusal struct {
-	// Kind is command, patch, access or other.
+	// Kind is command, patch, access, host or other.
 	Kind string `json:"kind"`
-	// What is the command, the paths of the patch, or the question.
+	// What is the command, the paths of the patch, the host, or the question.
 	What string `json:"what"`
 	// Cwd is a command's folder. "" is the working folder.
 	Cwd string `json:"cwd,omitzero"`
@@ -240,6 +240,8 @@ func (r Refusal) String() string {
 		done = "applied"
 	case "access":
 		done = "given"
+	case "host":
+		done = "reached"
 	}
 	if r.Why == "" {
 		return fmt.Sprintf("not %s: %s", done, r.What)

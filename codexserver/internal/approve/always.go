@@ -22,6 +22,9 @@ func (b *Board) Offer(r *approval.Request) *elicit.Always {
 }
 
 func (b *Board) offer(r *approval.Request) (rulefile.Rule, error) {
+	if h, is := r.Event.(protocol.HostRequest); is && !r.Question.Partial && !h.Once && b.options.Kept != nil {
+		return rulefile.Rule{Host: h.Host}, nil
+	}
 	e, isCommand := r.Event.(protocol.ExecApprovalRequest)
 	if !isCommand || r.Question.Partial || b.Person(&e) || b.options.Kept == nil {
 		return rulefile.Rule{}, rulefile.ErrNone
@@ -46,7 +49,8 @@ func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) 
 		}
 		return 0
 	}
-	d.Confined = true
+	_, isHost := r.Event.(protocol.HostRequest)
+	d.Confined = !isHost
 	var kept rulefile.Kept
 	if err == nil {
 		kept, err = b.options.Kept.Add(rulefile.Kept{Rule: rule, By: string(d.By), Principal: r.Thread.Principal})

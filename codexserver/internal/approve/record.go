@@ -57,6 +57,8 @@ func lineOf(r *approval.Request) (l record.Line, err error) {
 	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
 		l.Turn, l.Kind, l.Command, l.Cwd = cmp.Or(m.TurnID, r.Turn), record.KindCommand, m.Command, m.Cwd
+	case protocol.HostRequest:
+		l.Call, l.Kind, l.Host, l.Command, l.Cwd = m.CallID, record.KindHost, m.Host, m.Command, m.Cwd
 	case protocol.PatchApprovalRequest:
 		l.Turn, l.Kind, l.Cwd, l.Changes = cmp.Or(m.TurnID, r.Turn), record.KindPatch, m.Cwd, record.ChangesOf(m.Changes, true)
 	case protocol.AccessRequest:

@@ -32,6 +32,9 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 	if !ruled && ctx.Err() == nil {
 		d.Outcome, ruled = b.kept(r)
 	}
+	if host, is := r.Event.(protocol.HostRequest); is && !ruled && host.Unasked != "" {
+		return approval.Decision{Outcome: denied(host.Unasked, "", slog.LevelInfo), By: approval.ByPolicy}, true
+	}
 	d.Outcome, d.By = limited(r, d.Outcome), approval.ByRule
 	return d, ruled
 }
@@ -39,19 +42,24 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 // kept asks the rules that people accepted. They only allow.
 func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 	exec, ok := r.Event.(protocol.ExecApprovalRequest)
-	if !ok || b.Person(&exec) {
+	host, isHost := r.Event.(protocol.HostRequest)
+	if !ok && !isHost || ok && b.Person(&exec) || isHost && b.AsksHost(host.Host) {
 		return out, false
 	}
 	number := 0
 	err := stack.Guard(b.log, "Kept", func() (err error) {
-		number, ruled, err = b.options.Kept.Allows(&exec, r.Thread.Principal)
+		if isHost {
+			number, ruled, err = b.options.Kept.AllowsHost(host.Host, r.Thread.Principal)
+		} else {
+			number, ruled, err = b.options.Kept.Allows(&exec, r.Thread.Principal)
+		}
 		return err
 	})
 	if err != nil {
 		b.log.Warn("the rules that people accepted allow nothing", "error", err)
 		return elicit.Outcome{}, false
 	}
-	out.Decision, out.Confined = elicit.Approved, true
+	out.Decision, out.Confined = elicit.Approved, !isHost
 	if out.Detail = "allowed by rules that a person accepted, in the sandbox"; number > 0 {
 		out.Detail = fmt.Sprintf("allowed by rule %d, which a person accepted, in the sandbox", number)
 	}
@@ -66,6 +74,12 @@ func byRules(ctx context.Context, r *approval.Rules, a *approval.Request) (out e
 			return out, true
 		}
 	}
+	host, isHost := a.Event.(protocol.HostRequest)
+	if isHost {
+		if out, ruled = decideHost(&r.Hosts, host.Host); ruled {
+			return out, true
+		}
+	}
 	if r.Decide == nil {
 		return elicit.Outcome{}, false
 	}
@@ -73,11 +87,25 @@ func byRules(ctx context.Context, r *approval.Rules, a *approval.Request) (out e
 	if ruled && ctx.Err() != nil {
 		return a.Question.ReadError(context.Canceled, nil), true
 	}
-	if ok && out.Decision.Approves() && person(r, &exec) {
+	if out.Decision.Approves() && (ok && person(r, &exec) || isHost && decide.CoversHost(r.Hosts.Ask, host.Host)) {
 		return elicit.Outcome{}, false
 	}
 	return out, ruled
 }
+
+// decideHost answers for a host.
+func decideHost(r *approval.HostRules, host string) (out elicit.Outcome, ruled bool) {
+	switch {
+	case decide.CoversHost(r.Deny, host):
+		return denied("a rule of the user denies this host", "denied by a rule", slog.LevelInfo), true
+	case decide.CoversHost(r.Ask, host) || !decide.CoversHost(r.Allow, host):
+		return out, false
+	}
+	return elicit.Outcome{Decision: elicit.Approved, Ruled: true, Detail: "allowed by a rule"}, true
+}
+
+// AsksHost reports whether a rule wants a person to be asked about a host for each command.
+func (b *Board) AsksHost(host string) bool { return decide.CoversHost(b.options.Rules.Hosts.Ask, host) }
 
 // person reports whether a rule or the engine wants a person to decide about a command. Then no rule
 // allows it.

@@ -32,6 +32,8 @@ type Options struct {
 	Private []string
 	// Named are folders that the user's own configuration names: they may become writable although other rules refuse.
 	Named []string
+	// Hosts lets [Confinement.Hosts] have commands in workspace-write reach a network that the server serves them.
+	Hosts bool
 	// Programs are shared by the sandboxes of an engine, and hold their writable folders; nil makes new ones.
 	Programs *Programs
 }
@@ -69,6 +71,7 @@ type Confinement struct {
 	protect []string
 	cwd     string
 	helper  *Options // if it has one
+	hosts   bool     // see [Confinement.Hosts]
 	rules   rules    // unset when there is a helper
 }
 
@@ -86,6 +89,7 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	}
 	c := &Confinement{policy: policy, roots: roots, protect: s.Protected(roots.Paths), cwd: cwd}
 	if len(s.options.Helper) == 0 {
+		c.hosts = s.options.Hosts && policy.Mode == protocol.SandboxWorkspaceWrite && !policy.NetworkAccess && HostsAvailable() == nil
 		return c.compiled()
 	}
 	c.helper = &s.options

@@ -43,7 +43,11 @@ func (c *Confinement) compile() (err error) {
 	if c.policy.Mode == protocol.SandboxReadOnly {
 		c.rules.limits |= readOnly
 	}
-	c.rules.ruleset, err = newRuleset(abi, c.roots.folders)
+	var net uint64
+	if c.hosts && abi >= abiNet { // the second lock beside the filter
+		net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
+	c.rules.ruleset, err = newRuleset(abi, net, c.roots.folders)
 	return err
 }
 
@@ -55,19 +59,27 @@ func (r rules) apply(cmd *exec.Cmd) (string, error) {
 
 // Main must be the first statement of a program that starts commands. It returns, but not in a launcher.
 func Main() {
-	run.Main(func(words string, ruleset *os.File, start func() error) error {
+	run.Main(func(words string, files func(int) *os.File, start func() error) error {
 		bits, err := strconv.ParseUint(words, 10, 8)
 		if err != nil {
 			return fmt.Errorf("sandbox: the limits: %w", err)
 		}
-		return rules{ruleset, limits(bits)}.onThread(start)
+		var s *supervisor
+		if limits(bits)&hosts != 0 {
+			s = &supervisor{to: files(1)}
+			s.server = int(s.to.Fd())
+		}
+		return rules{files(0), limits(bits)}.supervised(s, start)
 	})
 }
 
-func (r rules) onThread(f func() error) error {
+func (r rules) onThread(f func() error) error { return r.supervised(nil, f) }
+
+// supervised runs f confined. S, unless it is nil, answers for the sockets until all that f starts has ended.
+func (r rules) supervised(s *supervisor, f func() error) error {
 	done := make(chan error, 1)
 	onOwnThread(func() {
-		if err := r.restrict(); err != nil {
+		if err := r.restrict(s); err != nil {
 			done <- fmt.Errorf("sandbox: %w", err)
 			return
 		}
@@ -76,8 +88,8 @@ func (r rules) onThread(f func() error) error {
 	return <-done
 }
 
-// restrict confines the calling thread. This cannot be undone.
-func (r rules) restrict() error {
+// restrict confines the calling thread, for which s answers unless it is nil. This cannot be undone.
+func (r rules) restrict(s *supervisor) error {
 	if err := HideProcess(); err != nil {
 		return err
 	}
@@ -90,7 +102,16 @@ func (r rules) restrict() error {
 	if err := restrictSelf(r.ruleset); err != nil {
 		return err
 	}
-	return installFilter(filter(r.limits, uint32(unix.Gettid())))
+	f, flags := filter(r.limits, uint32(unix.Gettid())), uintptr(0)
+	if s != nil {
+		flags = listening
+	}
+	listener, err := installFilter(f, flags)
+	if err == nil && s != nil {
+		s.listener = listener
+		go s.run() // ends with the last process of the command, or with this one
+	}
+	return err
 }
 
 // onOwnThread runs f on an OS thread that ends when f returns. The main thread would not, so another one runs f.

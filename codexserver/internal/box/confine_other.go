@@ -22,6 +22,11 @@ func lacks() error {
 
 type rules []string // the arguments of sandbox-exec
 
+func lacksHosts() error { return unavailable("the network by the host needs Linux") }
+
+// withHosts is not called: no confinement has hosts.
+func (r rules) withHosts() rules { return r }
+
 func (c *Confinement) compile() error {
 	c.rules = seatbelt{c.roots.Paths, c.protect, c.policy.NetworkAccess}.arguments()
 	return nil

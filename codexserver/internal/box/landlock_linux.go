@@ -33,6 +33,7 @@ const (
 	deviceNodes = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 
 	abiTruncate = 3 // the first that stops truncation; before it seccomp must
+	abiNet      = 4 // the first that knows TCP
 )
 
 // devices are writable under every policy.
@@ -47,9 +48,10 @@ func landlockABI() int {
 	return int(v)
 }
 
-// newRuleset makes a Landlock ruleset that leaves roots writable, and everything but devices readable.
-func newRuleset(abi int, roots []*folder) (*os.File, error) {
-	var attr unix.LandlockRulesetAttr
+// newRuleset makes a Landlock ruleset that leaves roots writable, and everything but devices readable, and denies the
+// rights net of the network.
+func newRuleset(abi int, net uint64, roots []*folder) (*os.File, error) {
+	attr := unix.LandlockRulesetAttr{Handled_access_net: net}
 	for since, rights := range handled {
 		if abi >= since {
 			attr.Handled_access_fs |= rights

@@ -12,11 +12,14 @@ import (
 // deny calls by their numbers. A call that takes its numbers from memory fails as if this kernel lacked it, so that
 // libraries fall back to its predecessor.
 
-// refusal lets a system call fail if all tests hold.
+// refusal is what the kernel does in place of a system call, if all tests hold.
 type refusal struct {
-	errno unix.Errno
-	tests []test
+	action uint32
+	tests  []test
 }
+
+// failing is the action that lets a call fail with an error, or not, with 0.
+func failing(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
 
 // test looks at the lower half of an argument, which is all that the kernel uses of most, or at the upper one.
 type test struct {
@@ -39,17 +42,21 @@ const (
 // refusals returns what a filter refuses of each system call.
 func refusals(l limits, thread uint32) map[uint32][]refusal {
 	calls := make(map[uint32][]refusal, 128)
-	refuse := func(errno unix.Errno, tests []test, numbers ...uint32) {
+	do := func(action uint32, tests []test, numbers ...uint32) {
 		for _, nr := range numbers {
-			calls[nr] = append(calls[nr], refusal{errno, tests})
+			calls[nr] = append(calls[nr], refusal{action, tests})
 		}
 	}
+	refuse := func(errno unix.Errno, tests []test, numbers ...uint32) { do(failing(errno), tests, numbers...) }
 	deny := func(tests []test, numbers ...uint32) { refuse(unix.EPERM, tests, numbers...) }
 	type all = []test
 
 	deny(nil, slices.Concat(admin, sharedIPC)...)
 	if l&readOnly != 0 {
 		deny(nil, slices.Concat(attributes, legacyAttributes)...)
+	}
+	if l&hosts != 0 { // the first that holds counts, and what remains is as without
+		askLauncher(do)
 	}
 	if l&network == 0 { // only local sockets with a connected peer: a datagram could be sent to any name
 		deny(nil, unix.SYS_CONNECT)

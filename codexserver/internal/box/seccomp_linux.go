@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	seccompSetModeFilter, seccompGetActionAvail = 1, 2
-	seccompErrno, seccompAllow                  = 0x00050000, 0x7fff0000
 	// Offsets in struct seccomp_data, little endian.
 	offsetNumber, offsetArch, offsetArgs = 0, 4, 16
 )
@@ -25,6 +23,7 @@ const (
 	network  limits = 1 << iota // leaves the network open
 	truncate                    // denies truncation, which Landlock does not see before its third version
 	readOnly                    // denies changing what belongs to files, in every folder
+	hosts                       // has the launcher answer for sockets of TCP; never with network
 )
 
 // filter builds the program that the kernel runs for each system call and, when it is installed, for each possible one,
@@ -35,11 +34,11 @@ func filter(l limits, thread uint32) bpf {
 	// A call of another architecture has other numbers.
 	p.load(offsetArch)
 	p.add(unix.BPF_JEQ, nativeArch, 1, 0)
-	p.end(seccompErrno | uint32(unix.EPERM))
+	p.end(failing(unix.EPERM))
 	p.load(offsetNumber)
 	for _, nr := range foreign {
 		p.add(unix.BPF_JGE, nr, 0, 1)
-		p.end(seccompErrno | uint32(unix.ENOSYS))
+		p.end(failing(unix.ENOSYS))
 	}
 	groups := slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(calls)), 8))
 	for i, group := range groups {
@@ -49,7 +48,7 @@ func filter(l limits, thread uint32) bpf {
 			body.add(unix.BPF_JEQ, nr, 0, uint8(len(judged)))
 			body = append(body, judged...)
 		}
-		body.end(seccompAllow)
+		body.end(unix.SECCOMP_RET_ALLOW)
 		if i+1 < len(groups) { // skip the group for the numbers of later ones
 			p.add(unix.BPF_JGE, groups[i+1][0], uint8(len(body)), 0)
 		}
@@ -73,9 +72,9 @@ func judge(all []refusal) (p bpf) {
 			}
 			p.add(code, t.value, yes, no)
 		}
-		p.end(seccompErrno | uint32(r.errno))
+		p.end(r.action)
 	}
-	p.end(seccompAllow)
+	p.end(unix.SECCOMP_RET_ALLOW)
 	return p
 }
 
@@ -95,16 +94,18 @@ func (p *bpf) end(action uint32) {
 }
 
 func seccompAvailable() bool {
-	action := uint32(seccompErrno)
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, seccompGetActionAvail, 0, uintptr(unsafe.Pointer(&action)))
+	action := uint32(unix.SECCOMP_RET_ERRNO)
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
 	return errno == 0
 }
 
-// installFilter applies the filter to the calling thread. This cannot be undone.
-func installFilter(f bpf) error {
+// installFilter applies the filter to the calling thread. This cannot be undone. It returns the descriptor that
+// [unix.SECCOMP_FILTER_FLAG_NEW_LISTENER] among the flags makes.
+func installFilter(f bpf, flags uintptr) (listener int, err error) {
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(&prog))); errno != 0 {
-		return fmt.Errorf("seccomp: %w", errno)
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+	if errno != 0 {
+		return -1, fmt.Errorf("seccomp: %w", errno)
 	}
-	return nil
+	return int(fd), nil
 }

@@ -32,6 +32,7 @@ const (
 	KindPatch   Kind = "patch"
 	KindTool    Kind = "tool"
 	KindAccess  Kind = "access"
+	KindHost    Kind = "host"
 	KindOther   Kind = "other"
 )
 
@@ -59,6 +60,8 @@ type Subject struct {
 	Kind    Kind     `json:"kind,omitzero"`
 	Command []string `json:"command,omitzero"`
 	Cwd     string   `json:"cwd,omitzero"`
+	// Host is a host that the command wants to reach.
+	Host string `json:"host,omitzero"`
 	// Changes are those of a patch, sorted by path. MoreChanges is how many are left out.
 	Changes     []Change `json:"changes,omitzero"`
 	MoreChanges int      `json:"moreChanges,omitzero"`
@@ -97,6 +100,8 @@ type Outcome struct {
 	Exit  *int   `json:"exit,omitzero"`
 	Took  int64  `json:"tookMs,omitzero"`
 	Words string `json:"words,omitzero"`
+	// Hosts are those that a command in the sandbox has reached.
+	Hosts []string `json:"hosts,omitzero"`
 }
 
 // Change is the change of one file.
@@ -143,6 +148,8 @@ func (s *Subject) Bound() {
 func SubjectOf(r *protocol.Refused, diffs bool) Subject {
 	s := Subject{Kind: KindTool, Tool: r.Tool, Cwd: r.Cwd}
 	switch {
+	case r.Host != "":
+		s.Kind, s.Host = KindHost, r.Host
 	case len(r.Command) > 0:
 		s.Kind, s.Command = KindCommand, r.Command
 	case len(r.Changes) > 0:

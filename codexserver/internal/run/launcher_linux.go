@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlFD is the launcher's descriptor of its connection to the server. That of the confinement
-// follows.
+// controlFD is the launcher's descriptor of its connection to the server. That of the confinement, and that for
+// sockets, follow.
 const controlFD = 3
 
 // lastGrace is how long a launcher tries to kill its command.
@@ -150,7 +150,8 @@ func (o order) start(confine Confine) (pid int, err error) {
 	if o.confinement == "" {
 		return pid, begin()
 	}
-	return pid, confine(o.confinement, os.NewFile(controlFD+1, "confinement"), begin)
+	files := func(i int) *os.File { return os.NewFile(uintptr(controlFD+1+i), "confinement") }
+	return pid, confine(o.confinement, files, begin)
 }
 
 // prepareLauncher sets up this process as a launcher.

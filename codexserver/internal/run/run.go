@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -34,6 +35,10 @@ type Spec struct {
 	Timeout time.Duration
 	// Confinement confines the command. Nil does not.
 	Confinement Confinement
+	// Sockets serves one socket that the command has made, if the Confinement makes its sockets lead here, each in a
+	// goroutine of its own. It must return soon after ctx ends; the socket is then closed, and so when Sockets returns.
+	// What it reads is the command's: descriptors that come with it are dropped. Run waits for it. Only Linux calls it.
+	Sockets func(ctx context.Context, socket net.Conn)
 	// Leftovers takes what is left when the command ends by itself. Nil kills it, and so do other systems than Linux.
 	Leftovers *Leftovers
 }
@@ -46,8 +51,10 @@ type Confinement interface {
 }
 
 // Confine confines the calling thread, or another one, of a launcher's process and calls start
-// on it, which starts the command. It gets the words and the descriptor of a [Confinement].
-type Confine func(words string, file *os.File, start func() error) error
+// on it, which starts the command. It gets the words and, as the first file, the descriptor of a [Confinement]. The second
+// file is there if the command has [Spec.Sockets]: each socket that is sent to it is served, and it says with a byte that
+// one was closed.
+type Confine func(words string, files func(i int) *os.File, start func() error) error
 
 // Result is the result of a command that ran.
 type Result struct {
@@ -95,7 +102,9 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 		timeout = DefaultTimeout
 	}
 
-	proc, err := s.startSpec(ctx, cmd, spec)
+	var served sockets
+	defer served.close()
+	proc, err := s.startSpec(ctx, cmd, spec, &served)
 	close(out.begun)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -132,12 +141,20 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 	return res, interrupted
 }
 
-func (s *Starter) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec) (p *Process, err error) {
+func (s *Starter) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec, served *sockets) (p *Process, err error) {
 	words := ""
 	if spec.Confinement != nil {
 		if words, err = spec.Confinement.Apply(cmd); err != nil {
 			return nil, err
 		}
+	}
+	if spec.Sockets != nil {
+		theirs, err := served.serve(spec.Sockets)
+		if err != nil {
+			return nil, err
+		}
+		defer theirs.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, theirs)
 	}
 	if spec.Exact {
 		folder, err := OpenFolder(spec.Dir)

@@ -28,6 +28,12 @@ func (t *Thread) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest
 	return t.decide(ctx, m, q).Outcome
 }
 
+// ApproveHost implements [engine.Host].
+func (h *host) ApproveHost(ctx context.Context, r protocol.HostRequest) elicit.Outcome {
+	r.Once = h.board.AsksHost(r.Host)
+	return h.decide(ctx, r, approval.HostQuestion(r, home())).Outcome
+}
+
 // ApprovePatch implements [engine.Host].
 func (t *Thread) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
 	r.Why = whyOf(&r)
@@ -110,6 +116,8 @@ func facts(r *approval.Request) map[string]any {
 		m["kind"], m["callId"], m["command"], m["cwd"], reason = "exec", e.CallID, e.Command, e.Cwd, e.Reason
 	case protocol.PatchApprovalRequest:
 		m["kind"], m["callId"], m["changes"], reason = "patch", e.CallID, e.Changes, e.Reason
+	case protocol.HostRequest:
+		m["kind"], m["callId"], m["host"], m["command"], m["cwd"] = "host", e.CallID, e.Host, e.Command, e.Cwd
 	case protocol.AccessRequest:
 		m["kind"], m["access"], m["client"] = "access", e.Access, e.Client
 	}

@@ -156,6 +156,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 		log.Ends(m)
 		t.now.change()
 		command, line := t.ended(m.CallID, m.ExitCode, m.Duration, m.Status)
+		line.Hosts = m.Hosts
 		if m.Status == protocol.ExecDeclined {
 			line.Exit = nil
 		}
@@ -263,6 +264,8 @@ func (t *Turn) refuse(kind string, r *protocol.Refused, by approval.Decider, rea
 		Kind: kind, What: show.Text(r.Tool, show.MaxWords), Why: show.Text(r.Reason, show.MaxWords), By: show.Text(string(by), show.MaxName), Reason: reason,
 	}
 	switch {
+	case r.Host != "":
+		out.Kind, out.What = "host", show.Text(r.Host, show.MaxName)
 	case len(r.Command) > 0:
 		out.Kind, out.What, out.Cwd = "command", show.Command(r.Command), t.cwd(r.Cwd)
 	case len(r.Changes) > 0:
@@ -322,6 +325,8 @@ func (t *Turn) Decided(r *approval.Request, d approval.Decision) {
 		refused.Command, refused.Cwd = m.Command, m.Cwd
 	case protocol.PatchApprovalRequest:
 		refused.Changes = m.Changes
+	case protocol.HostRequest:
+		refused.Host = m.Host
 	case protocol.AccessRequest:
 		kind, refused.Tool = "access", approval.AccessWords(m)
 	default:

@@ -131,6 +131,8 @@ func Subject(r *approval.Request) string {
 	switch e := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
 		return "`" + elicit.ShowCommand(show.Begins(e.Command)) + "`"
+	case protocol.HostRequest:
+		return "the host " + e.Host
 	case protocol.PatchApprovalRequest:
 		return "changes to files"
 	case protocol.AccessRequest:

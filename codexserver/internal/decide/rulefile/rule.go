@@ -8,11 +8,13 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// Rule lets the commands with exact words in one folder, or with a beginning, run in the sandbox without a question.
+// Rule lets the commands with exact words in one folder, or with a beginning, run in the sandbox without a question, or
+// all commands there reach a host.
 type Rule struct {
 	// Exact is the whole argv of a command.
 	Exact []string `json:"exact,omitzero"`
@@ -20,6 +22,8 @@ type Rule struct {
 	Folder string `json:"folder,omitzero"`
 	// Prefix is the beginning of the argv of commands in every folder, such as go test.
 	Prefix []string `json:"prefix,omitzero"`
+	// Host is a host that commands in the sandbox may reach, a name in lower case.
+	Host string `json:"host,omitzero"`
 }
 
 // maxWords is the length of the longest rule that is offered, in bytes.
@@ -48,17 +52,22 @@ func isUnseen(c rune) bool {
 // Words returns what the rule allows, as a clause after "always allow".
 func (r Rule) Words() string {
 	show := func(words ...string) string { return shellword.Show(runtime.GOOS, words...) }
-	if len(r.Exact) > 0 {
+	switch {
+	case r.Host != "":
+		return "the host " + show(r.Host) + " for all commands, in the sandbox"
+	case len(r.Exact) > 0:
 		return "exactly `" + show(r.Exact...) + "` in " + show(r.Folder) + ", in the sandbox"
 	}
 	return "commands that begin with `" + show(r.Prefix...) + "` in every folder, in the sandbox"
 }
 
-// check returns an error for a rule that is not one of the two kinds.
+// check returns an error for a rule that is not one of the three kinds.
 func (r Rule) check() error {
-	switch {
-	case (len(r.Exact) > 0) == (len(r.Prefix) > 0):
-		return errors.New("want one of exact and prefix")
+	switch host, err := decide.Host(r.Host); {
+	case r.Host != "" && (err != nil || host != r.Host):
+		return errors.New("want a host in lower case")
+	case r.Host != "" && len(r.Exact)+len(r.Prefix)+len(r.Folder) > 0 || r.Host == "" && (len(r.Exact) > 0) == (len(r.Prefix) > 0):
+		return errors.New("want one of exact, prefix and host")
 	case len(r.Exact) > 0 && !filepath.IsAbs(r.Folder):
 		return errors.New("want the folder of an exact command")
 	case len(r.Prefix) > 0 && r.Folder != "":
@@ -68,7 +77,7 @@ func (r Rule) check() error {
 }
 
 func (r Rule) equal(other Rule) bool {
-	return slices.Equal(r.Exact, other.Exact) && r.Folder == other.Folder && slices.Equal(r.Prefix, other.Prefix)
+	return slices.Equal(r.Exact, other.Exact) && r.Folder == other.Folder && slices.Equal(r.Prefix, other.Prefix) && r.Host == other.Host
 }
 
 // exactly returns the rule that is about the exact words and the folder of a command.

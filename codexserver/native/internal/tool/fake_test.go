@@ -132,6 +132,8 @@ type fakeConfinement struct {
 	policy protocol.SandboxPolicy
 }
 
+func (fakeConfinement) Hosts() *box.Hosts { return nil }
+
 func (c fakeConfinement) Apply(cmd *exec.Cmd) (string, error) {
 	network := ""
 	if c.policy.NetworkAccess {

@@ -462,7 +462,7 @@ var noProgram = lazyregexp.Regexp{Text: `apply_patch: (?:command )?not found`}
 func note(res *run.Result, words string) { res.Aggregated += "\n(" + words + ")\n" }
 
 // exec runs the command until it ends, and emits its events. The result is nil if the command did
-// not start.
+// not start, or was refused a host, which is then why it failed.
 func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, error) {
 	t, o := r.turn, &r.turn.box.options
 	timeout, lowered := r.timeout()
@@ -475,12 +475,14 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 	if err := t.Acting(); err != nil {
 		return nil, "", err
 	}
+	ctx, network := r.onHosts(ctx, c, &spec)
 	t.Host.Emit(protocol.ExecCommandBegin{
 		CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command), ReadOnly: c != nil && c.ReadOnly(),
 	})
 	res, err := o.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
 		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
 	})
+	used, refused := network.close(r)
 	var start *run.StartError
 	if errors.As(err, &start) {
 		text := startText(start)
@@ -494,13 +496,16 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 	t.Host.Emit(protocol.ExecCommandEnd{
 		CallID: r.id, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated,
 		ExitCode: res.ExitCode, Duration: protocol.Duration(res.Duration), FormattedOutput: res.Formatted(),
-		Omitted: res.Omitted,
+		Omitted: res.Omitted, Hosts: used,
 	})
 	if start != nil {
 		return nil, "execution error: " + start.Error(), nil
 	}
 	if res.ExitCode != 0 && len(r.withheld) > 0 {
 		note(&res, "a rule of the user let it run outside the sandbox without these variables, which env of the rule can name: "+few(r.withheld, 100))
+	}
+	for _, words := range refused {
+		note(&res, words)
 	}
 	most := o.maxTimeout()
 	switch {
@@ -510,6 +515,9 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 		note(&res, fmt.Sprintf("timeout_ms was lowered to %d, the most that is allowed", most.Milliseconds()))
 	case res.TimedOut && timeout < most:
 		note(&res, fmt.Sprintf("timeout_ms can be up to %d", most.Milliseconds()))
+	}
+	if len(refused) > 0 { // the user has said what it may not do, and is not asked once more
+		return nil, run.ModelOutput(res), nil
 	}
 	return &res, run.ModelOutput(res), nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/hosts"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -59,6 +60,8 @@ type Options struct {
 	LocalShell, PatchTool, PlanTool, ImageTool bool
 	// FileTools offers tools that read, list, search, edit and write files.
 	FileTools bool
+	// Hosts connects commands in workspace-write to the hosts that are allowed. Nil leaves them without a network.
+	Hosts *hosts.Proxy
 	// ReadOnly refuses every patch under all policies.
 	ReadOnly bool
 	// Programs knows the folders that commands can write, also those of other conversations.
@@ -103,6 +106,8 @@ type Confinement interface {
 	Denied(run.Result) bool
 	// ReadOnly reports whether a command can change no file.
 	ReadOnly() bool
+	// Hosts returns the confinement for commands with [Options.Hosts], or nil. See [box.Confinement.Hosts].
+	Hosts() *box.Hosts
 }
 
 // Confine returns a conversation's sandbox for its tools.
@@ -128,6 +133,7 @@ type Toolbox struct {
 	options  Options
 	line     []string            // see [run.LineShell]
 	session  map[string]bool     // commands approved for the session
+	reached  reached             // hosts approved for the session
 	folders  map[string]string   // where each working folder led when it was first used
 	informed map[string]bool     // messages about the sandbox that were sent to the user
 	seen     map[string][32]byte // files that the model knows, and the SHA-256 of their content then
@@ -264,7 +270,10 @@ func (t *Turn) refuse(r protocol.Refused) string {
 func (t *Turn) roots() (box.Roots, error) { return t.box.Roots(t.SandboxPolicy, t.Cwd) }
 
 // Forget removes all approvals for the session.
-func (b *Toolbox) Forget() { clear(b.session) }
+func (b *Toolbox) Forget() {
+	clear(b.session)
+	b.reached.clear()
+}
 
 func readOutcome(what string, out elicit.Outcome) (refusal string, err error) {
 	switch out.Decision {

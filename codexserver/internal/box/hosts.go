@@ -1,0 +1,49 @@
+package box
+
+import (
+	"errors"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// HostsAvailable returns why commands on this system cannot have a network that the server serves them, or nil.
+func HostsAvailable() error { return hostsLacking() }
+
+var hostsLacking = sync.OnceValue(func() error { return errors.Join(Available(), lacksHosts()) })
+
+// Hosts is a [Confinement] for a command whose sockets of TCP all lead to the server, which takes them as
+// [run.Spec.Sockets]. The sandbox still has no socket of IP: what the command gets is one end of a local pair, and what
+// it connects it to is not looked at but for telling it that nothing else than the proxy is there.
+type Hosts struct{ *Confinement }
+
+// Hosts returns the confinement for commands that have such a network, nil if they have none: without [Options.Hosts],
+// in read-only, with network access, under a helper, and where the system lacks something.
+func (c *Confinement) Hosts() *Hosts {
+	if !c.hosts {
+		return nil
+	}
+	return &Hosts{c}
+}
+
+// Apply implements [run.Confinement].
+func (h *Hosts) Apply(cmd *exec.Cmd) (words string, err error) { return h.rules.withHosts().apply(cmd) }
+
+// hostsProxy is where a command finds the proxy. Nothing listens there: each of its sockets is connected to the server,
+// whatever address it asks for.
+const hostsProxy = "http://127.0.0.1:3128"
+
+// Environ returns the environment of a command with the variables that name the proxy, in place of others.
+func (h *Hosts) Environ(env []string) []string {
+	set := []string{"NODE_USE_ENV_PROXY=1"}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+		set = append(set, name+"="+hostsProxy, strings.ToLower(name)+"="+hostsProxy)
+	}
+	set = append(set, "NO_PROXY=", "no_proxy=")
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.ContainsFunc(set, func(own string) bool { return strings.HasPrefix(own, name+"=") })
+	})
+	return slices.Concat(env, set, h.Confinement.Environ())
+}

@@ -1,0 +1,118 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/hosts"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// reached are the hosts that were approved for the session. Questions of one command may be answered at the same time.
+type reached struct {
+	mu  sync.Mutex
+	all map[string]bool
+}
+
+func (r *reached) has(host string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[host]
+}
+
+func (r *reached) add(host string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil {
+		r.all = map[string]bool{}
+	}
+	r.all[host] = true
+}
+
+func (r *reached) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.all)
+}
+
+// unasked is why nobody is asked about a host under the policy never.
+const unasked = `the approval policy is never to ask, so only a rule such as {host = "…"} in approvals.allow lets a command reach it`
+
+// unable is why nobody was asked about a host, although the policy asks.
+const unable = `approvals.hosts asks, and nobody can be asked here, so only a rule such as {host = "…"} in approvals.allow lets a command reach it`
+
+// network is the network of a command by the host. The zero value is none.
+type network struct {
+	*hosts.Network
+	end context.CancelCauseFunc // of the command
+}
+
+// onHosts gives a command in the sandbox c its network by the host, if it has one. The command runs with the context.
+func (r attempt) onHosts(ctx context.Context, c Confinement, spec *run.Spec) (context.Context, network) {
+	t := r.turn
+	proxy := t.box.options.Hosts
+	if proxy == nil || c == nil || t.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite || t.SandboxPolicy.NetworkAccess {
+		return ctx, network{}
+	}
+	confined := c.Hosts()
+	if confined == nil {
+		return ctx, network{}
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	n := proxy.Network(ctx, func(asking context.Context, host string) string {
+		refusal, err := r.approveHost(asking, host)
+		if err != nil {
+			end(err)
+		}
+		return refusal
+	})
+	spec.Confinement, spec.Sockets, spec.Env = confined, n.Serve, confined.Environ(r.env)
+	return ctx, network{n, end}
+}
+
+// approveHost asks whether the command may reach a host, "" if so. An error ends the turn. It is called for several hosts
+// at the same time.
+func (r attempt) approveHost(ctx context.Context, host string) (refusal string, err error) {
+	t := r.turn
+	if t.box.reached.has(host) {
+		return "", nil
+	}
+	req := protocol.HostRequest{CallID: r.id, Command: r.Command, Cwd: r.dir, Host: host}
+	if t.ApprovalPolicy == protocol.ApprovalNever {
+		req.Unasked = unasked
+	}
+	out := t.Host.ApproveHost(ctx, req)
+	switch {
+	case out.Decision == elicit.ApprovedForSession:
+		t.box.reached.add(host)
+		return "", nil
+	case out.Decision.Approves():
+		return "", nil
+	case out.Decision == elicit.Abort && ctx.Err() == nil:
+		err = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.New(out.ForModel())}
+	case out.Reason == elicit.ReasonUnsupported:
+		return unable, nil
+	}
+	return out.ForModel(), err
+}
+
+// close ends the network of a command that has ended. It reports the hosts that were refused without a question, and
+// returns those that the command has reached, and the words for the model about those that it has not.
+func (n network) close(r attempt) (used, notes []string) {
+	if n.Network == nil {
+		return nil, nil
+	}
+	n.end(nil)
+	used, refused := n.Close()
+	for _, one := range refused {
+		notes = append(notes, "Network: "+one.Host+" was refused: "+one.Why)
+		if !one.Decided { // a decision has been reported
+			r.turn.refuse(protocol.Refused{Host: one.Host, Cwd: r.dir, Reason: one.Why, CallID: r.id})
+		}
+	}
+	return used, notes
+}
