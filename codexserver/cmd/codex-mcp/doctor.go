@@ -104,6 +104,19 @@ var checks = []check{
 		_, err := rulefile.New(x.c.home, nil).List()
 		return err
 	}, "none of these rules counts; correct the file, or remove it and accept them again"},
+	{"hosts", breaks, func(x *exam) error {
+		if !x.c.settings.Approvals.AskHosts() {
+			return nil
+		}
+		err := box.HostsAvailable()
+		if err == nil && len(x.c.settings.Sandbox.Helper) > 0 {
+			err = errors.New("sandbox.helper confines commands, and has no network by the host")
+		}
+		if err != nil {
+			err = fmt.Errorf("approvals.hosts: commands cannot ask for hosts: %w", err)
+		}
+		return err
+	}, "they have no network, as without approvals.hosts"},
 	{"folder", warns, func(x *exam) error { return safefile.Exposed(runtime.GOOS, x.c.home) }, ""},
 	{"calls", warns, func(x *exam) error {
 		if !x.c.settings.TrustedCalls {

@@ -45,7 +45,6 @@ import (
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
@@ -184,7 +183,7 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 	return &codexserver.Options{
 		Approvals: c.settings.Approvals.Options,
 		Asking:    c.settings.Approvals.Asking,
-		Rules:     c.rules(),
+		Rules:     c.settings.Approvals.Rules(),
 		Home:      home,
 		Store:     c.store,
 		Calls:     calls,
@@ -197,13 +196,4 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 		Record:    c.record,
 		Trace:     c.trace,
 	}
-}
-
-// rules returns the user's rules.
-func (c *configuration) rules() approval.Rules {
-	rules := approval.Rules{Ask: c.settings.Approvals.Ask, Deny: c.settings.Approvals.Deny}
-	for _, r := range c.settings.Approvals.Allow {
-		rules.Allow = append(rules.Allow, approval.Rule(r))
-	}
-	return rules
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -44,7 +45,9 @@ type ApprovalSettings struct {
 	elicit.Options
 	setting.Asking
 	Allow     []Rule
-	Ask, Deny [][]string // beginnings of argv
+	Ask, Deny []Beginning
+	// Hosts is "ask" if commands in the sandbox may ask for hosts of the network. See AskHosts.
+	Hosts string
 	// Log is nil for the default of the program, and "" for none.
 	Log        *string
 	PagePort   int
@@ -57,6 +60,36 @@ func (a *ApprovalSettings) NamedLog() string {
 		return ""
 	}
 	return *a.Log
+}
+
+// AskHosts reports whether commands in the sandbox may ask for hosts of the network: Hosts says so, or a rule names one.
+func (a *ApprovalSettings) AskHosts() bool {
+	hosts := a.Rules().Hosts
+	return a.Hosts != "" || len(hosts.Allow)+len(hosts.Deny)+len(hosts.Ask) > 0
+}
+
+// Rules returns the rules.
+func (a *ApprovalSettings) Rules() (rules approval.Rules) {
+	for _, r := range a.Allow {
+		if r.Host != "" {
+			rules.Hosts.Allow = append(rules.Hosts.Allow, r.Host)
+			continue
+		}
+		rules.Allow = append(rules.Allow, r.Rule)
+	}
+	sort := func(all []Beginning) (commands [][]string, hosts []string) {
+		for _, b := range all {
+			if b.Host != "" {
+				hosts = append(hosts, b.Host)
+				continue
+			}
+			commands = append(commands, b.Command)
+		}
+		return commands, hosts
+	}
+	rules.Deny, rules.Hosts.Deny = sort(a.Deny)
+	rules.Ask, rules.Hosts.Ask = sort(a.Ask)
+	return rules
 }
 
 // Duration is written as in Go, "90s" or "10m", or as a number of seconds. In [Settings] each
@@ -125,8 +158,11 @@ func (h *HTTP) Locked(everywhere []string) []string {
 }
 
 // Rule is one of approvals.allow: a list of words, or a table
-// { command = […], outside = true, env = […] }.
-type Rule approval.Rule
+// { command = […], outside = true, env = […] } or { host = "…" }.
+type Rule struct {
+	approval.Rule
+	Host string
+}
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (r *Rule) UnmarshalJSON(b []byte) error {
@@ -135,13 +171,13 @@ func (r *Rule) UnmarshalJSON(b []byte) error {
 		Outside bool     `json:"outside"`
 		Env     []string `json:"env"`
 	}
-	var words []string
-	if json.Unmarshal(b, &words) == nil {
-		*r = Rule{Command: words}
-		return nil
+	var one Beginning
+	if err := one.UnmarshalJSON(b); err == nil || one.Host != "" {
+		*r = Rule{approval.Rule{Command: one.Command}, one.Host}
+		return err
 	}
 	if json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) != nil || len(table.Command) == 0 {
-		return errors.New(`want a list of words such as ["go", "test"], or {command = ["go", "test"], outside = true}`)
+		return errors.New(`want a list of words such as ["go", "test"], {command = ["go", "test"], outside = true} or {host = "proxy.golang.org"}`)
 	}
 	if len(table.Env) > 0 && !table.Outside {
 		return errors.New("env: needs outside = true")
@@ -151,8 +187,36 @@ func (r *Rule) UnmarshalJSON(b []byte) error {
 			return fmt.Errorf("env: want whole names of variables, found %q", name)
 		}
 	}
-	*r = Rule{Command: table.Command, Outside: table.Outside, Environ: table.Env}
+	*r = Rule{Rule: approval.Rule{Command: table.Command, Outside: table.Outside, Environ: table.Env}}
 	return nil
+}
+
+// Beginning is one of approvals.ask or approvals.deny: a list of words, the beginning of an argv, or a table
+// { host = "…" }.
+type Beginning struct {
+	Command []string
+	Host    string
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. Host is set if the error is about a host.
+func (s *Beginning) UnmarshalJSON(b []byte) (err error) {
+	var table struct {
+		Host string `json:"host"`
+	}
+	var words []string
+	switch {
+	case json.Unmarshal(b, &words) == nil:
+		s.Command = words
+	case json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) == nil && table.Host != "":
+		s.Host = table.Host
+		var host string
+		if host, err = decide.HostPattern(table.Host); err == nil {
+			s.Host = host
+		}
+	default:
+		err = errors.New(`want a list of words such as ["git", "push"], or {host = "proxy.golang.org"}`)
+	}
+	return err
 }
 
 // sources are our settings before they are decoded.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -131,7 +132,7 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 		return func(s *config.Settings) { s.Approvals.Timeout = d }
 	}
 	rule := func(outside bool, command ...string) config.Rule {
-		return config.Rule{Command: command, Outside: outside}
+		return config.Rule{Rule: approval.Rule{Command: command, Outside: outside}}
 	}
 	allow := func(rules ...config.Rule) func(*config.Settings) {
 		return func(s *config.Settings) { s.Approvals.Allow = rules }

@@ -200,13 +200,13 @@ func (n *Network) answer(host string) (a *answer, refusal string) {
 
 // pass carries bytes in both directions, of which r holds the first of the command's.
 func pass(c net.Conn, r *bufio.Reader, up net.Conn) {
-	first, _ := r.Peek(r.Buffered())
-	if _, err := up.Write(first); err != nil {
-		return
-	}
 	var sending sync.WaitGroup
 	sending.Go(func() {
-		_, err := io.Copy(up, c) // the kernel carries it
+		first, _ := r.Peek(r.Buffered())
+		_, err := up.Write(first)
+		if err == nil {
+			_, err = io.Copy(up, c) // the kernel carries it
+		}
 		if half, is := up.(interface{ CloseWrite() error }); is && err == nil {
 			_ = half.CloseWrite()
 			_ = up.SetReadDeadline(time.Now().Add(linger)) // the command may be gone

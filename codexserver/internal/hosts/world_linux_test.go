@@ -142,15 +142,3 @@ func (w *world) in(t testing.TB, ctx context.Context, decide hosts.Decide, argv 
 	got.used, got.refused = n.Close()
 	return got
 }
-
-// allow allows some hosts.
-func allow(all ...string) hosts.Decide {
-	return func(_ context.Context, host string) string {
-		for _, one := range all {
-			if one == host {
-				return ""
-			}
-		}
-		return "the user said no"
-	}
-}

@@ -29,9 +29,9 @@ func (t *Thread) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest
 }
 
 // ApproveHost implements [engine.Host].
-func (h *host) ApproveHost(ctx context.Context, r protocol.HostRequest) elicit.Outcome {
-	r.Once = h.board.AsksHost(r.Host)
-	return h.decide(ctx, r, approval.HostQuestion(r, home())).Outcome
+func (t *Thread) ApproveHost(ctx context.Context, r protocol.HostRequest) elicit.Outcome {
+	r.Once = t.board.AsksHost(r.Host)
+	return t.decide(ctx, r, approval.HostQuestion(r, home())).Outcome
 }
 
 // ApprovePatch implements [engine.Host].

@@ -397,7 +397,7 @@ func TestRulesEnviron(t *testing.T) {
 		{Command: []string{"both", "x"}, Outside: true, Environ: []string{"GH_TOKEN", "P_KEY", "NONE", "PATH"}},
 	}}
 	for _, rule := range settings.Approvals.Allow {
-		rules.Allow = append(rules.Allow, approval.Rule(rule))
+		rules.Allow = append(rules.Allow, rule.Rule)
 	}
 	for name := range strings.FieldsSeq("git gh aws docker kubectl go npm plain both") {
 		boxtest.Lay(t, top, "sys/"+name+"=#!/bin/sh\n/usr/bin/env\n")
