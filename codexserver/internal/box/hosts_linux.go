@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -69,6 +70,9 @@ func askLauncher(do func(action uint32, tests []test, numbers ...uint32)) {
 
 // maxSockets is how many sockets of a command may be open. Each is a descriptor of the server.
 const maxSockets = 64
+
+// closeTime is how long the launcher waits for the server to close one of them.
+const closeTime = time.Second
 
 // supervisor answers, in a launcher, for the sockets of its command. It waits for nothing but the server's other end:
 // whether a host may be reached is asked when the command asks the proxy for it.
@@ -151,13 +155,11 @@ func (s *supervisor) run() {
 
 // give answers a call of socket with one end of a pair. The other end goes to the server.
 func (s *supervisor) give(n *notification) error {
-	for closed := make([]byte, 1); ; s.open-- {
-		if got, _, err := unix.Recvfrom(s.server, closed, unix.MSG_DONTWAIT); err != nil || got == 0 {
-			break
+	if s.closed(); s.open >= maxSockets { // a command may close them faster than the server sees it
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.server), Events: unix.POLLIN}}, int(closeTime.Milliseconds()))
+		if s.closed(); s.open >= maxSockets {
+			return unix.EMFILE
 		}
-	}
-	if s.open >= maxSockets {
-		return unix.EMFILE
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -177,6 +179,15 @@ func (s *supervisor) give(n *notification) error {
 	}
 	a := addition{id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, src: uint32(pair[0]), newflags: uint32(n.args[1]) & unix.SOCK_CLOEXEC}
 	return control(s.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, &a)
+}
+
+// closed counts the sockets that were closed since the last time.
+func (s *supervisor) closed() {
+	for b := make([]byte, 1); s.open > 0; s.open-- {
+		if got, _, err := unix.Recvfrom(s.server, b, unix.MSG_DONTWAIT); err != nil || got == 0 {
+			return
+		}
+	}
 }
 
 // connect answers a call of connect, and does nothing else: its sockets are connected already. So a command that changes

@@ -40,7 +40,9 @@ func probe(name string, args ...string) string {
 		}
 	}
 	err := fmt.Errorf("no probe is called %s", name)
-	if f, ok := probes[name]; ok {
+	if f := probes[name]; f != nil {
+		err = f(args)
+	} else if f := hostProbes[name]; f != nil {
 		err = f(args)
 	}
 	var errno syscall.Errno

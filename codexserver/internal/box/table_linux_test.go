@@ -2,6 +2,7 @@ package box_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -213,8 +214,8 @@ type attempt struct {
 }
 
 // try makes the attempts, one after the other in one process, and returns what they print. The working
-// folders are the process' roots.
-func try(t *testing.T, processes *run.Starter, policy protocol.SandboxPolicy, others map[string]string, all []attempt) []string {
+// folders are the process' roots. With a function for sockets it has a network by the host.
+func try(t *testing.T, processes *run.Starter, policy protocol.SandboxPolicy, others map[string]string, all []attempt, sockets ...func(context.Context, net.Conn)) []string {
 	t.Helper()
 	for i, one := range all {
 		unique := strconv.FormatInt(time.Now().UnixNano(), 36)
@@ -234,7 +235,10 @@ func try(t *testing.T, processes *run.Starter, policy protocol.SandboxPolicy, ot
 	dir := tree(t, "attempts="+string(list))
 	spec := run.Spec{Argv: []string{"/proc/self/exe", probeWord, eachProbe, filepath.Join(dir, "attempts")}, Dir: "/", Timeout: time.Minute}
 	spec.Env = run.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret", "some_api_key_file=secret", "MYSECRETS=secret"))
-	if policy.Mode != protocol.SandboxDangerFullAccess {
+	if len(sockets) > 0 {
+		h := confineHosts(t, policy, policy.WritableRoots[0])
+		spec.Confinement, spec.Sockets, spec.Env = h, sockets[0], h.Environ(spec.Env)
+	} else if policy.Mode != protocol.SandboxDangerFullAccess {
 		c := confine(t, policy, policy.WritableRoots[0])
 		spec.Confinement = c
 		spec.Env = append(spec.Env, c.Environ()...)
