@@ -28,7 +28,6 @@ func HostQuestion(r protocol.HostRequest, home string) *elicit.Question {
 	return &elicit.Question{
 		Message: strings.Join(lines, "\n"),
 		Brief:   hostBrief(&r, means, home),
-		Reach:   reach,
 		Partial: cut != shown,
 		Once:    cut != shown || r.Once,
 		NotDone: "the host was not reached",
