@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/hosts"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
@@ -77,3 +78,6 @@ func TestResultsOfMCPServers(t *testing.T) {
 		}
 	}
 }
+
+// SetHosts sets how an engine connects commands to hosts.
+func SetHosts(e *Engine, p *hosts.Proxy) { e.proxy = p }
