@@ -174,3 +174,81 @@ func TestNPM(t *testing.T) {
 		})
 	}
 }
+
+// reach is a command that asks for a host, waits at most a number of seconds, and prints the first line of the answer.
+func reach(host string, seconds int) []string {
+	return []string{"timeout", fmt.Sprint(seconds), "bash", "-c", `exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT ` + host + `:443 HTTP/1.1\r\n\r\n' >&3; read -r line <&3; echo "got $line"`}
+}
+
+// TestHostAnswers has answers to questions about hosts, and says for what they count.
+func TestHostAnswers(t *testing.T) {
+	const one, two = "one.example.com", "two.example.com"
+	for _, tt := range []struct {
+		name    string
+		calls   [][]string
+		answer  elicit.Decision
+		asked   int
+		used    []string // hosts by each command, with spaces between
+		refused int
+		status  protocol.TurnStatus
+	}{
+		{"once", [][]string{reach(one, 20), reach(one, 20)}, elicit.Approved, 2, []string{one, one}, 0, protocol.StatusCompleted},
+		{"for the session", [][]string{reach(one, 20), reach(one, 20), reach(two, 20)}, elicit.ApprovedForSession, 2, []string{one, one, two}, 0, protocol.StatusCompleted},
+		{"always", [][]string{reach(one, 20), reach(one, 20)}, elicit.ApprovedAlways, 1, []string{one, one}, 0, protocol.StatusCompleted},
+		{"no", [][]string{reach(one, 20), reach(one, 20)}, elicit.Denied, 2, []string{"", ""}, 2, protocol.StatusCompleted},
+		{"cancel", [][]string{reach(one, 20), reach(two, 20)}, elicit.Abort, 1, nil, 1, protocol.StatusAborted},
+		{"nobody before the end", [][]string{reach(one, 1), {"echo", "next"}}, "", 1, []string{"", ""}, 1, protocol.StatusCompleted},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o := newOnline(t, http.NotFoundHandler(), protocol.ApprovalOnRequest, approval.Rules{}, tt.calls...)
+			o.answer = func(ctx context.Context, _ *client.Question) elicit.Outcome {
+				if tt.answer == "" {
+					<-ctx.Done()
+				}
+				return elicit.Outcome{Decision: tt.answer}
+			}
+			r, read := o.turn(t)
+			must.Equal(t, "questions", tt.asked, len(o.questions))
+			var used []string
+			for _, end := range o.kept(t, record.Ends) {
+				if end.Words == "" {
+					used = append(used, strings.Join(end.Hosts, " "))
+				}
+			}
+			must.Equal(t, "used", tt.used, used)
+			must.Equal(t, "refused", tt.refused, len(r.Refused))
+			must.Equal(t, "status", tt.status, r.Status)
+			if tt.answer.Approves() != strings.Contains(read, "got HTTP/1.1 200") {
+				t.Errorf("the model read %s", read[max(0, len(read)-2000):])
+			}
+		})
+	}
+}
+
+// TestNoHostsElsewhere prints the environment of commands that have no network by the host, and of one that has it.
+func TestNoHostsElsewhere(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*online)
+		config protocol.Config
+		want   bool
+	}{
+		"workspace-write":             {func(*online) {}, protocol.Config{}, true},
+		"off":                         {func(o *online) { native.SetHosts(o.engine, nil) }, protocol.Config{}, false},
+		"read-only":                   {func(*online) {}, protocol.Config{Sandbox: protocol.SandboxReadOnly}, false},
+		"full access":                 {func(*online) {}, protocol.Config{Sandbox: protocol.SandboxDangerFullAccess}, false},
+		"network access":              {func(*online) {}, protocol.Config{Overrides: rawConfig("sandbox_workspace_write.network_access", "true")}, false},
+		"untrusted, known to be safe": {func(*online) {}, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOnline(t, http.NotFoundHandler(), protocol.ApprovalOnRequest, approval.Rules{}, []string{"cat", "/proc/self/environ"})
+			tt.change(o)
+			tt.config.Cwd = filepath.Join(o.Dir, "work")
+			c := must.Get(o.engine.Start(t.Context(), tt.config, &host{}))(t)
+			defer closed(t, c)
+			turn(t, c, say("go"))
+			all := o.provider.Requests()
+			must.Equal(t, "the proxy", tt.want, strings.Contains(string(all[len(all)-1].Body), "HTTPS_PROXY=http://127.0.0.1:3128"))
+		})
+	}
+}
