@@ -76,6 +76,9 @@ func execMessage(r *protocol.ExecApprovalRequest, argv []string, who, reach stri
 	if r.Reason != "" {
 		lines = append(lines, reasonLine(r.Reason))
 	}
+	if r.Tip != "" {
+		lines = append(lines, plain.Line(r.Tip))
+	}
 	return strings.Join(lines, "\n"), cut != shown
 }
 

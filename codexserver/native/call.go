@@ -41,6 +41,7 @@ func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Optio
 		Timeout:    e.options.Limits.Command,
 		Programs:   e.programs,
 		Hosts:      e.proxy,
+		HostsKey:   !e.options.Hosts && len(e.options.Sandbox.Helper) == 0 && box.HostsAvailable() == nil,
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		FileTools:  files,
 		PatchTool:  family.PatchTool && !files || cfg.IncludeApplyPatchTool,

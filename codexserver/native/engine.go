@@ -126,7 +126,7 @@ func New(o *Options) (*Engine, error) {
 	if err := e.options.Failover.Validate(); err != nil {
 		return nil, fmt.Errorf("native: failover.%w", err)
 	}
-	if o.Hosts {
+	if o.Hosts && len(o.Sandbox.Helper) == 0 && box.HostsAvailable() == nil {
 		e.proxy = &hosts.Proxy{}
 	}
 	e.choices = threadfile.New(e.options.CodexHome, e.options.Store)

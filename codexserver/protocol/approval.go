@@ -41,6 +41,9 @@ type ExecApprovalRequest struct {
 	Human bool `json:"-"`
 	// Notes are the engine's sentences about the command. They are not part of the event.
 	Notes []string `json:"-"`
+	// Tip is a sentence of the engine's about how less would be asked for, which brief questions leave out. It is not part
+	// of the event.
+	Tip string `json:"-"`
 }
 
 // PatchApprovalRequest asks whether the patch of the call CallID of the turn TurnID may be applied.

@@ -30,15 +30,18 @@ func (c *Confinement) Hosts() *Hosts {
 // Apply implements [run.Confinement].
 func (h *Hosts) Apply(cmd *exec.Cmd) (words string, err error) { return h.rules.withHosts().apply(cmd) }
 
-// hostsProxy is where a command finds the proxy. Nothing listens there: each of its sockets is connected to the server,
-// whatever address it asks for.
-const hostsProxy = "http://127.0.0.1:3128"
+// proxyAddress is where a command finds the proxy, of which [proxyPort] is a part. Nothing listens there: each of its
+// sockets is connected to the server.
+const (
+	proxyAddress = "127.0.0.1:3128"
+	proxyPort    = 3128
+)
 
 // Environ returns the environment of a command with the variables that name the proxy, in place of others.
 func (h *Hosts) Environ(env []string) []string {
 	set := []string{"NODE_USE_ENV_PROXY=1"}
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
-		set = append(set, name+"="+hostsProxy, strings.ToLower(name)+"="+hostsProxy)
+		set = append(set, name+"=http://"+proxyAddress, strings.ToLower(name)+"=http://"+proxyAddress)
 	}
 	set = append(set, "NO_PROXY=", "no_proxy=")
 	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {

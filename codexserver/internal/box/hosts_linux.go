@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
+	"runtime"
 	"strconv"
 	"time"
 	"unsafe"
@@ -64,6 +66,8 @@ func askLauncher(do func(action uint32, tests []test, numbers ...uint32)) {
 	// A local socket takes no address of IP, but in words that nobody understands.
 	do(notify, all{{2, is, unix.SizeofSockaddrInet4}}, unix.SYS_BIND)
 	do(notify, all{{2, is, unix.SizeofSockaddrInet6}}, unix.SYS_BIND)
+	// Some clients fail with a socket whose name is none of IP.
+	do(notify, nil, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME)
 	// A local socket has no options of TCP, without which some clients give up.
 	do(failing(0), all{{1, isNot, unix.SOL_SOCKET}}, unix.SYS_SETSOCKOPT)
 }
@@ -77,10 +81,11 @@ const closeTime = time.Second
 // supervisor answers, in a launcher, for the sockets of its command. It waits for nothing but the server's other end:
 // whether a host may be reached is asked when the command asks the proxy for it.
 type supervisor struct {
-	listener int      // of the filter
-	to       *os.File // the server, which takes the other end of each socket, and says with a byte that one was closed
-	server   int      // its descriptor
-	open     int      // sockets
+	listener int             // of the filter
+	to       *os.File        // the server, which takes the other end of each socket, and says with a byte that one was closed
+	server   int             // its descriptor
+	open     int             // sockets
+	given    map[string]bool // the sockets of the command, as links in /proc name them
 }
 
 // The structures of seccomp_unotify(2).
@@ -112,8 +117,15 @@ func control[T any](fd int, request uintptr, arg *T) error {
 	return nil
 }
 
-// run answers until the last process with the filter has ended.
+// run answers until the last process with the filter has ended. It takes no signals: one that interrupts the addition of a
+// descriptor, such as that of a child's end, would let the call of socket return 0, without a socket.
 func (s *supervisor) run() {
+	runtime.LockOSThread() // not unlocked, so that the thread ends
+	var all unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i]--
+	}
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &all, nil) // cannot fail
 	defer unix.Close(s.listener)
 	for {
 		fds := []unix.PollFd{{Fd: int32(s.listener), Events: unix.POLLIN}}
@@ -134,11 +146,15 @@ func (s *supervisor) run() {
 			if err = s.give(&n); err == nil {
 				continue // it is the answer
 			}
-		case unix.SYS_BIND:
-			if family, _, err := s.address(&n); err != nil || family != unix.AF_INET && family != unix.AF_INET6 {
-				r.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE // it has only local sockets, of which the filter lets it bind each
-			} else {
+		case unix.SYS_BIND: // only of local sockets, of which the filter lets it bind each
+			if family, _, err := s.address(&n); err == nil && (family == unix.AF_INET || family == unix.AF_INET6) {
 				r.errno = -int32(unix.EPERM)
+			} else {
+				r.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
+			}
+		case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
+			if !s.name(&n) {
+				r.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
 			}
 		default:
 			err = s.connect(&n)
@@ -172,6 +188,7 @@ func (s *supervisor) give(n *notification) error {
 		return unix.EPERM
 	}
 	s.open++
+	s.gives(pair[0])
 	if flags := uint32(n.args[1]); flags&unix.SOCK_NONBLOCK != 0 {
 		if err := unix.SetNonblock(pair[0], true); err != nil {
 			return err
@@ -197,7 +214,7 @@ func (s *supervisor) connect(n *notification) error {
 	switch {
 	case errors.Is(err, unix.EFAULT):
 		return err
-	case err == nil && (family != unix.AF_INET || address != hostsProxy):
+	case err == nil && (family != unix.AF_INET || address != proxyAddress):
 		return unix.EPERM
 	}
 	return nil
@@ -205,20 +222,79 @@ func (s *supervisor) connect(n *notification) error {
 
 // address returns a copy of the address that a call of connect or bind names. Address is "" if it is none of IPv4.
 func (s *supervisor) address(n *notification) (family int, address string, err error) {
-	mem, err := unix.Open("/proc/"+strconv.Itoa(int(n.pid))+"/mem", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	mem, err := s.memory(n, unix.O_RDONLY)
 	if err != nil {
 		return 0, "", err
 	}
 	defer unix.Close(mem)
-	if err := control(s.listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, &n.id); err != nil {
-		return 0, "", err // the memory may be another's
-	}
 	b := make([]byte, unix.SizeofSockaddrInet4)
 	if got, err := unix.Pread(mem, b, int64(n.args[1])); err != nil || got < len(b) {
 		return 0, "", unix.EFAULT
 	}
 	if family = int(binary.NativeEndian.Uint16(b)); family == unix.AF_INET {
-		address = fmt.Sprintf("http://%d.%d.%d.%d:%d", b[4], b[5], b[6], b[7], binary.BigEndian.Uint16(b[2:]))
+		address = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[4:8])), binary.BigEndian.Uint16(b[2:])).String()
 	}
 	return family, address, nil
+}
+
+// memory opens the memory of the process that waits for an answer. The descriptor stays with that memory, whoever has the
+// id of the process later.
+func (s *supervisor) memory(n *notification, flags int) (fd int, err error) {
+	fd, err = unix.Open("/proc/"+strconv.Itoa(int(n.pid))+"/mem", flags|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := control(s.listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, &n.id); err != nil {
+		_ = unix.Close(fd) // it may be another's
+		return -1, err
+	}
+	return fd, nil
+}
+
+// gives records that the command gets a socket.
+func (s *supervisor) gives(fd int) {
+	const most = 1 << 16 // of older ones names are told as they are
+	var about unix.Stat_t
+	if unix.Fstat(fd, &about) != nil {
+		return
+	}
+	if s.given == nil || len(s.given) == most {
+		s.given = map[string]bool{}
+	}
+	s.given["socket:["+strconv.FormatUint(about.Ino, 10)+"]"] = true
+}
+
+// name answers a call of getsockname or getpeername about a socket that was given, as if it were one of TCP that is
+// connected to the proxy. It writes what the kernel would, where the call wants it. It returns false for other sockets, and
+// where it cannot: then the kernel answers.
+func (s *supervisor) name(n *notification) bool {
+	socket, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", n.pid, int32(n.args[0])))
+	if err != nil || !s.given[socket] {
+		return false
+	}
+	mem, err := s.memory(n, unix.O_RDWR)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(mem)
+	size := make([]byte, 4)
+	if got, err := unix.Pread(mem, size, int64(n.args[2])); err != nil || got < len(size) {
+		return false
+	}
+	room := int32(binary.NativeEndian.Uint32(size))
+	if room < 0 {
+		return false
+	}
+	port := uint16(proxyPort)
+	if n.nr == unix.SYS_GETSOCKNAME {
+		port++
+	}
+	name := binary.NativeEndian.AppendUint16(nil, unix.AF_INET)
+	name = append(binary.BigEndian.AppendUint16(name, port), 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+	if _, err := unix.Pwrite(mem, name[:min(int(room), len(name))], int64(n.args[1])); err != nil {
+		return false
+	}
+	binary.NativeEndian.PutUint32(size, uint32(len(name)))
+	_, err = unix.Pwrite(mem, size, int64(n.args[2]))
+	return err == nil
 }

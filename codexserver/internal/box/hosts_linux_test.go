@@ -28,8 +28,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proxyAddress is the one of the proxy in the environment of a command.
-var proxyAddress = &unix.SockaddrInet4{Port: 3128, Addr: [4]byte{127, 0, 0, 1}}
+// proxyAt is the one of the proxy in the environment of a command.
+var proxyAt = &unix.SockaddrInet4{Port: 3128, Addr: [4]byte{127, 0, 0, 1}}
 
 func confineHosts(t testing.TB, p protocol.SandboxPolicy, dir string) *box.Hosts {
 	t.Helper()
@@ -60,7 +60,7 @@ func given(flags int) (int, error) {
 
 // used connects a socket to the proxy and has a byte echoed.
 func used(fd int) error {
-	if err := unix.Connect(fd, proxyAddress); err != nil {
+	if err := unix.Connect(fd, proxyAt); err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
 	b := []byte("x")
@@ -175,6 +175,38 @@ var hostProbes = map[string]func(args []string) error{
 		}
 		return nil
 	},
+	"names": onGiven(func(fd int, _ []string) error { // as if it were a socket of TCP, also where there is little room
+		own, err1 := unix.Getsockname(fd)
+		peer, err2 := unix.Getpeername(fd)
+		if got := fmt.Sprint(own, peer, errors.Join(err1, err2)); got != "&{3129 [127 0 0 1] {0 0 [0 0 0 0] [0 0 0 0 0 0 0 0]}} &{3128 [127 0 0 1] {0 0 [0 0 0 0] [0 0 0 0 0 0 0 0]}} <nil>" {
+			return errors.New(got)
+		}
+		room, size := [8]byte{6: 7, 7: 7}, int32(6)
+		if err := raw(unix.SYS_GETPEERNAME, uintptr(fd), uintptr(unsafe.Pointer(&room)), uintptr(unsafe.Pointer(&size))); err != nil || size != 16 || room != [8]byte{2, 0, 12, 56, 127, 0, 7, 7} {
+			return fmt.Errorf("%v, %d: %w", room, size, err)
+		}
+		size = -1
+		if err := raw(unix.SYS_GETPEERNAME, uintptr(fd), uintptr(unsafe.Pointer(&room)), uintptr(unsafe.Pointer(&size))); !errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("a negative size: %w", err)
+		}
+		if err := raw(unix.SYS_GETPEERNAME, uintptr(fd), 16, 16); !errors.Is(err, unix.EFAULT) {
+			return fmt.Errorf("no memory: %w", err)
+		}
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(pair[0])
+		defer unix.Close(pair[1])
+		if name, err := unix.Getpeername(pair[0]); err != nil || fmt.Sprintf("%T", name) != "*unix.SockaddrUnix" {
+			return fmt.Errorf("its own pair: %T, %w", name, err)
+		}
+		_, err = unix.Getsockname(0)
+		if !errors.Is(err, unix.ENOTSOCK) {
+			return fmt.Errorf("no socket: %w", err)
+		}
+		return nil
+	}),
 	"not dumpable": func([]string) error {
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 			return err
@@ -293,6 +325,7 @@ type hostRow struct {
 var hostRows = []hostRow{
 	{"reach the server's proxy, which asks about each host", []string{"use"}, "ok"},
 	{"", []string{"not dumpable"}, "ok"},
+	{"", []string{"names"}, "ok"},
 	{"", []string{"option"}, "ok"},
 	{"", []string{"flags"}, "ok"},
 	{"", []string{"signals"}, "ok"},

@@ -311,7 +311,9 @@ func (t *Turn) Decided(r *approval.Request, d approval.Decision) {
 	if len(t.now.questions) == 0 {
 		t.now.where = ""
 	}
-	t.now.do(thinking, "")
+	if _, is := r.Event.(protocol.HostRequest); !is { // its command runs on
+		t.now.do(thinking, "")
+	}
 	t.now.change()
 	if call := r.Call(); call != "" {
 		t.commands.decided(call, d)

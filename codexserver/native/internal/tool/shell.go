@@ -32,9 +32,13 @@ func (b *Toolbox) shellDefinition() model.Tool {
 	if b.line[0] == "sh" {
 		line += ", because there is no bash"
 	}
+	description := "Runs one program in the working folder and returns its output and exit code. It gets no input and no terminal."
+	if b.options.Hosts != nil {
+		description += " With the sandbox mode workspace-write, programs reach hosts by HTTPS if the user allows each of them: leave the sandbox for nothing that needs only that."
+	}
 	return model.Tool{
 		Name:        "shell",
-		Description: "Runs one program in the working folder and returns its output and exit code. It gets no input and no terminal.",
+		Description: description,
 		Parameters: fmt.Appendf(nil, `{"type":"object","properties":{
 "command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments; for shell syntax %s"},
 "workdir":{"type":"string","description":"Folder to run in, relative to the working folder"},
@@ -341,6 +345,7 @@ const stoppedInside = "the sandbox stopped the command, which was allowed only i
 // ask asks whether the command may run. Then is what an approval allows, where Ask means outside the
 // sandbox. Confined is true if it may run only in the sandbox, and refusal is "" if it may run.
 func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, confinable bool) (confined bool, refusal string, err error) {
+	o := &r.turn.box.options
 	full := r.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess
 	leaves := then == decide.Ask || then == decide.Run
 	req := protocol.ExecApprovalRequest{
@@ -349,6 +354,9 @@ func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, co
 		LeavesSandbox: leaves && !full, NoSandbox: leaves && full, Confinable: confinable, Notes: r.planted(),
 		// Where the sandbox cannot hold the command, an approval that lasts would let it out again.
 		Once: r.person() || !full && !confinable,
+	}
+	if p := r.turn.SandboxPolicy; o.HostsKey && req.LeavesSandbox && p.Mode == protocol.SandboxWorkspaceWrite && !p.NetworkAccess {
+		req.Tip = hostsKey
 	}
 	shown := run.HoldFolders(r.dir)
 	defer shown.Close()
@@ -369,6 +377,9 @@ func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, co
 	}
 	return out.Confined, refusal, err
 }
+
+// hostsKey is for who is asked about leaving the sandbox, often for the network alone.
+const hostsKey = `With approvals.hosts = "ask" in codex-mcp.toml you are asked about each host of the network instead, in the sandbox.`
 
 // leave sets how the command runs if a rule lets it run outside the sandbox, with some variables.
 func (r *attempt) leave(named []string) (err error) {

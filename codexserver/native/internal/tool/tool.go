@@ -62,6 +62,8 @@ type Options struct {
 	FileTools bool
 	// Hosts connects commands in workspace-write to the hosts that are allowed. Nil leaves them without a network.
 	Hosts *hosts.Proxy
+	// HostsKey says in questions about leaving the sandbox that there could be Hosts.
+	HostsKey bool
 	// ReadOnly refuses every patch under all policies.
 	ReadOnly bool
 	// Programs knows the folders that commands can write, also those of other conversations.
