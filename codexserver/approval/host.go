@@ -40,7 +40,7 @@ func hostBrief(r *protocol.HostRequest, means, home string) *elicit.Brief {
 	folder, hiddenCwd := briefPath(r.Cwd, home)
 	first, also := "Network, to the host "+r.Host+":", []string{"In " + folder + ". " + means}
 	if plain.Columns(first) > plain.MaxColumns {
-		b := Brief("Network, to the host:", r.Host, means)
+		b := Brief("Network, where what the command reads can be sent, to the host:", r.Host)
 		b.Partial = true // the command is not there
 		return b
 	}

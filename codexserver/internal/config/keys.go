@@ -67,8 +67,8 @@ func (s *Settings) approvalKeys() []key {
 		{"approvals.allow", &a.Allow, unset{[]any{}}, nil, ""},
 		{"approvals.deny", &a.Deny, unset{[]any{}}, nil, ""},
 		{"approvals.ask", &a.Ask, unset{[]any{}}, nil, "[rules](rules.md#rules): commands that run or are denied unasked, or asked about each time"},
-		{"approvals.hosts", &a.Hosts, unset{""}, oneOf("ask"),
-			"`ask`: commands in `workspace-write` [ask for each host](approvals.md#the-network-by-the-host); without it they have no network, unless a rule names a host"},
+		{"approvals.hosts", &a.Hosts, "off", oneOf("off", "ask"),
+			"`ask`, or a rule that names a host: commands in `workspace-write` [ask for each host](approvals.md#the-network-by-the-host); `off`"},
 		{"approvals.log", &a.Log, unset{}, nil, "the file of [the log](approvals.md#the-log); `\"\"` keeps none. By default `codex-mcp/approvals.log` in `$CODEX_HOME`"},
 		{"approvals.page_port", &a.PagePort, 0, func(v reflect.Value) error {
 			if port := v.Int(); port < 0 || port > 65535 {

@@ -46,7 +46,7 @@ type ApprovalSettings struct {
 	setting.Asking
 	Allow     []Rule
 	Ask, Deny []Beginning
-	// Hosts is "ask" if commands in the sandbox may ask for hosts of the network. See AskHosts.
+	// Hosts is "ask", not "off", if commands in the sandbox may ask for hosts of the network. See AskHosts.
 	Hosts string
 	// Log is nil for the default of the program, and "" for none.
 	Log        *string
@@ -65,7 +65,7 @@ func (a *ApprovalSettings) NamedLog() string {
 // AskHosts reports whether commands in the sandbox may ask for hosts of the network: Hosts says so, or a rule names one.
 func (a *ApprovalSettings) AskHosts() bool {
 	hosts := a.Rules().Hosts
-	return a.Hosts != "" || len(hosts.Allow)+len(hosts.Deny)+len(hosts.Ask) > 0
+	return a.Hosts == "ask" || len(hosts.Allow)+len(hosts.Deny)+len(hosts.Ask) > 0
 }
 
 // Rules returns the rules.

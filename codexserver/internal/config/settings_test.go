@@ -156,6 +156,12 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 		{"", "calls.patience=auto", patience(0)},
 		{`approvals.allow = [["go", "test"], {command = ["git", "push"], outside = true}, {command = ["make"]}]`, "",
 			allow(rule(false, "go", "test"), rule(true, "git", "push"), rule(false, "make"))},
+		{"[approvals]\nhosts = \"ask\"\nallow = [{host = \"*.NPMjs.org\"}, [\"go\"]]\ndeny = [[\"git\", \"push\"], {host = \"evil.example.com\"}]\nask = [{host = \"proxy.golang.org\"}]", "",
+			func(s *config.Settings) {
+				s.Approvals.Hosts, s.Approvals.Allow = "ask", []config.Rule{{Host: "*.npmjs.org"}, rule(false, "go")}
+				s.Approvals.Deny = []config.Beginning{{Command: []string{"git", "push"}}, {Host: "evil.example.com"}}
+				s.Approvals.Ask = []config.Beginning{{Host: "proxy.golang.org"}}
+			}},
 		{"[[approvals.allow]]\ncommand = [\"go\"]\noutside = true", "", allow(rule(true, "go"))},
 		{"", `approvals.allow=[["go"], {command=["make"], outside=true}]`, allow(rule(false, "go"), rule(true, "make"))},
 		{"", "", func(*config.Settings) {}},
@@ -181,7 +187,7 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 	} {
 		want := &config.Settings{
 			Calls:      setting.Calls{Tools: config.Choosable, FullAccess: setting.FullAccessAsk, CheckTime: 10 * time.Minute, MaxResult: setting.DefaultResult},
-			Approvals:  config.ApprovalSettings{Asking: setting.Asking{Where: setting.WhereClient}},
+			Approvals:  config.ApprovalSettings{Asking: setting.Asking{Where: setting.WhereClient}, Hosts: "off"},
 			ModelTools: setting.ToolsAuto,
 			Tasks:      setting.Tasks{Mode: setting.TasksAuto, Resume: new(true), Grace: time.Second, Limit: 64},
 			Changes:    setting.Changes{Read: new(true)},

@@ -1,0 +1,60 @@
+package approval_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
+)
+
+// TestHostQuestion asks about hosts, of a client that shows all of a message and of one that cuts it. The host is always whole.
+func TestHostQuestion(t *testing.T) {
+	const rest = "\nWhat this command can read it can send there.\nIf approved, this command reaches that host by HTTPS, and stays in the sandbox; for the session or always, so does every command in the sandbox."
+	wide := strings.Repeat("a", 60) + "." + strings.Repeat("b", 39)
+	long := "curl -fsSL https://example.com/" + strings.Repeat("x", 2000)
+	for _, tt := range []struct {
+		name, host, script, cwd, want, brief string
+		offers                               string // of s(ession) and a(lways), to either client
+	}{
+		{"a script", "registry.npmjs.org", "npm install", "/home/you/app",
+			"Allow the network, to the host `registry.npmjs.org`?\nIt is asked for by `npm install` in `/home/you/app`, which runs in the sandbox." + rest,
+			"Network, to the host registry.npmjs.org:\n`npm install`\nIn ~/app. What this command can read it can send there.", "sasa"},
+		{"a host that is long", wide, "npm install", "/home/you/app",
+			"Allow the network, to the host `" + wide + "`?\nIt is asked for by `npm install` in `/home/you/app`, which runs in the sandbox." + rest,
+			"Network, where what the command reads can be sent, to the host:\n`" + wide[:71] + "\n" + wide[71:] + "`\nNot shown whole; it is on the approvals page.", "sa"},
+		{"a script that is long", "a.com", long, "/w",
+			"Allow the network, to the host `a.com`?\nIt is asked for by `" + long[:20], "Network, to the host a.com:\n`curl", ""},
+		{"hidden characters", "a.com", "ls\u200b", "/w",
+			"Allow the network, to the host `a.com`?\nIt is asked for by `$'ls\\u{200b}'` in `/w`, which runs in the sandbox.\n(contains hidden characters)" + rest,
+			"Network, to the host a.com:\n`$'ls\\u{200b}'`\n(contains hidden characters) In /w. What this command can read it can \nsend there.", "sas"},
+	} {
+		r := protocol.HostRequest{Host: tt.host, Command: []string{"bash", "-lc", tt.script}, Cwd: tt.cwd}
+		q := approval.HostQuestion(r, "/home/you")
+		q.Always = &elicit.Always{Words: "the host " + tt.host + " for all commands, in the sandbox"}
+		if q.Partial {
+			q.Always = nil // which the board does not offer
+		}
+		other := elicit.Client{Capabilities: claude.Capabilities, Name: "another", ProtocolVersion: "2025-11-25"}
+		offers := ""
+		for _, client := range []elicit.Client{other, claude} {
+			asked := q.For(client, briefForm)
+			want := tt.want
+			if client.Name == claude.Name {
+				want = tt.brief
+				checkBrief(t, tt.name, asked)
+			}
+			if message, _, _ := strings.Cut(asked.Message, "\nAlways: "); !q.Partial && message != want || !strings.HasPrefix(asked.Message, want) {
+				t.Errorf("%s: %s asks\n%s\nwant\n%s", tt.name, client.Name, asked.Message, want)
+			}
+			for letter, answer := range map[string]elicit.Decision{"s": elicit.ApprovedForSession, "a": elicit.ApprovedAlways} {
+				if out := asked.Read([]byte(`{"action":"accept","content":{"decision":"`+string(answer)+`"}}`), briefForm); out.Decision == answer {
+					offers += letter
+				}
+			}
+		}
+		must.Equal(t, tt.name+" offers", len(tt.offers), len(offers))
+	}
+}
