@@ -104,7 +104,7 @@ func (l *Log) Refused(r *protocol.Refused, message string) {
 	case len(r.Changes) > 0:
 		l.Entry("refused by the engine: the patch", patchLines(r.Changes)+"\n"+r.Reason)
 	default:
-		l.Entry("refused by the engine: "+Line(r.Tool), r.Reason)
+		l.Entry("refused by the engine: "+Line(cmp.Or(r.Host, r.Tool)), r.Reason)
 	}
 }
 
@@ -135,6 +135,8 @@ func whole(r *approval.Request) string {
 	var argv []string
 	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
+		argv = m.Command
+	case protocol.HostRequest:
 		argv = m.Command
 	case protocol.OverruleRequest:
 		argv = append(slices.Sorted(maps.Keys(m.Changes)), m.Command...) // one of them

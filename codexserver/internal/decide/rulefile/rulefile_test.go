@@ -58,6 +58,8 @@ func TestStore(t *testing.T) {
 	}
 	for _, k := range []rulefile.Kept{
 		{Rule: one.Rule}, {By: "client"},
+		accepted(rulefile.Rule{Host: "a.com", Prefix: []string{"make"}}), accepted(rulefile.Rule{Host: "a.com", Folder: abs("/work")}),
+		accepted(rulefile.Rule{Host: "A.com"}), accepted(rulefile.Rule{Host: "*.a.com"}), accepted(rulefile.Rule{Host: "10.0.0.1"}),
 		accepted(rulefile.Rule{Exact: []string{"make"}}), accepted(rulefile.Rule{Exact: []string{"make"}, Folder: "work"}),
 		accepted(rulefile.Rule{Prefix: []string{"make"}, Folder: abs("/work")}), accepted(rulefile.Rule{Prefix: []string{"a"}, Exact: []string{"a"}, Folder: abs("/work")}),
 	} {
@@ -139,6 +141,8 @@ func TestFilesThatAllowNothing(t *testing.T) {
 		{"a member twice", strings.Replace(file, `"prefix"`, `"prefix":["rm"],"prefix"`, 1), "duplicate", 0o600},
 		{"nobody accepted it", strings.Replace(file, `"by":"client"`, `"by":""`, 1), "who accepted it", 0o600},
 		{"two rules in one", strings.Replace(file, `"prefix"`, `"exact":["x"],"prefix"`, 1), "want one of", 0o600},
+		{"a host and a beginning", strings.Replace(file, `"prefix"`, `"host":"a.com","prefix"`, 1), "want one of", 0o600},
+		{"a host by a pattern", strings.Replace(file, `"prefix":["go","test"]`, `"host":"*.com"`, 1), "want a host", 0o600},
 		{"a rule about nothing", strings.Replace(file, `"prefix":["go","test"],`, ``, 1), "want one of", 0o600},
 		{"at no time", strings.Replace(file, `"at":"2026-11-21T10:00:00Z"`, `"at":"0001-01-01T00:00:00Z"`, 1), "when", 0o600},
 		{"no number", strings.Replace(file, `"number":1`, `"number":0`, 1), "in order", 0o600},
@@ -219,6 +223,36 @@ func TestAllows(t *testing.T) {
 		if ok != (tt.by >= 0) || ok && by != tt.by || err != nil {
 			t.Errorf("%s: by %d, allowed %t, %v", tt.name, by, ok, err)
 		}
+	}
+}
+
+// TestAllowsHost asks about hosts. A rule for one allows no command, and one for commands no host.
+func TestAllowsHost(t *testing.T) {
+	s := newStore(t.TempDir())
+	for _, k := range []rulefile.Kept{
+		accepted(rulefile.Rule{Prefix: []string{"go"}}), accepted(rulefile.Rule{Host: "a.com"}), accepted(rulefile.Rule{Host: "a.com"}),
+		{Rule: rulefile.Rule{Host: "b.com"}, By: "client", Principal: "ann"},
+	} {
+		must.Get(s.Add(k))(t)
+	}
+	for host, want := range map[string]int{"a.com": 2, "x.a.com": 0, "com": 0, "b.com": 0, "": 0, "go": 0} {
+		by, ok, err := s.AllowsHost(host, "")
+		if by != want || ok != (want > 0) || err != nil {
+			t.Errorf("%q: %d, %t, %v", host, by, ok, err)
+		}
+	}
+	if by, ok, err := s.AllowsHost("b.com", "ann"); by != 3 || !ok || err != nil {
+		t.Errorf("of another: %d, %t, %v", by, ok, err)
+	}
+	if _, ok, _ := s.Allows(&protocol.ExecApprovalRequest{Command: []string{"a.com"}, Cwd: abs("/"), Confinable: true}, ""); ok {
+		t.Error("a command is allowed by a host")
+	}
+	if _, ok, err := (*rulefile.Store)(nil).AllowsHost("a.com", ""); ok || err != nil {
+		t.Errorf("no store: %t, %v", ok, err)
+	}
+	must.OK(t, os.Truncate(s.Path(), 40))
+	if _, ok, err := s.AllowsHost("a.com", ""); ok || err == nil {
+		t.Errorf("a broken file: %t, %v", ok, err)
 	}
 }
 

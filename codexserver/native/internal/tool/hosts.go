@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -44,6 +45,9 @@ const unasked = `the approval policy is never to ask, so only a rule such as {ho
 
 // unable is why nobody was asked about a host, although the policy asks.
 const unable = `approvals.hosts asks, and nobody can be asked here, so only a rule such as {host = "…"} in approvals.allow lets a command reach it`
+
+// maxNotes is how many refused hosts the model reads about.
+const maxNotes = 10
 
 // network is the network of a command by the host. The zero value is none.
 type network struct {
@@ -108,8 +112,13 @@ func (n network) close(r attempt) (used, notes []string) {
 	}
 	n.end(nil)
 	used, refused := n.Close()
-	for _, one := range refused {
-		notes = append(notes, "Network: "+one.Host+" was refused: "+one.Why)
+	for i, one := range refused {
+		switch {
+		case i < maxNotes:
+			notes = append(notes, "Network: "+one.Host+" was refused: "+one.Why)
+		case i == maxNotes:
+			notes = append(notes, fmt.Sprintf("Network: %d more hosts were refused", len(refused)-maxNotes))
+		}
 		if !one.Decided { // a decision has been reported
 			r.turn.refuse(protocol.Refused{Host: one.Host, Cwd: r.dir, Reason: one.Why, CallID: r.id})
 		}
