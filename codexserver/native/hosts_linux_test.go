@@ -197,6 +197,7 @@ func TestHostAnswers(t *testing.T) {
 		{"always", [][]string{reach(one, 20), reach(one, 20)}, elicit.ApprovedAlways, 1, []string{one, one}, 0, protocol.StatusCompleted},
 		{"no", [][]string{reach(one, 20), reach(one, 20)}, elicit.Denied, 2, []string{"", ""}, 2, protocol.StatusCompleted},
 		{"cancel", [][]string{reach(one, 20), reach(two, 20)}, elicit.Abort, 1, nil, 1, protocol.StatusAborted},
+		{"a private address", [][]string{reach("inside.example.com", 20)}, elicit.ApprovedForSession, 1, []string{""}, 1, protocol.StatusCompleted},
 		{"nobody before the end", [][]string{reach(one, 1), {"echo", "next"}}, "", 1, []string{"", ""}, 1, protocol.StatusCompleted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -218,8 +219,11 @@ func TestHostAnswers(t *testing.T) {
 			}
 			must.Equal(t, "used", tt.used, used)
 			must.Equal(t, "refused", tt.refused, len(r.Refused))
+			for _, one := range r.Refused {
+				must.Equal(t, "kind", "host", one.Kind)
+			}
 			must.Equal(t, "status", tt.status, r.Status)
-			if tt.answer.Approves() != strings.Contains(read, "got HTTP/1.1 200") {
+			if works := tt.answer.Approves() && tt.refused == 0; works != strings.Contains(read, "got HTTP/1.1 200") {
 				t.Errorf("the model read %s", read[max(0, len(read)-2000):])
 			}
 		})
@@ -251,4 +255,15 @@ func TestNoHostsElsewhere(t *testing.T) {
 			must.Equal(t, "the proxy", tt.want, strings.Contains(string(all[len(all)-1].Body), "HTTPS_PROXY=http://127.0.0.1:3128"))
 		})
 	}
+}
+
+// TestHostNotes asks for many names that are none. The model reads about some of them.
+func TestHostNotes(t *testing.T) {
+	script := `for i in $(seq 15); do exec 3<>/dev/tcp/127.0.0.1/3128; printf "CONNECT 10.0.0.$i:443 HTTP/1.1\r\n\r\n" >&3; read -r line <&3; exec 3>&-; done`
+	o := newOnline(t, http.NotFoundHandler(), protocol.ApprovalOnRequest, approval.Rules{}, []string{"bash", "-c", script})
+	r, read := o.turn(t)
+	must.Equal(t, "notes", 11, strings.Count(read, "(Network: "))
+	must.Equal(t, "the last", true, strings.Contains(read, "(Network: 5 more hosts were refused)"))
+	must.Equal(t, "questions", 0, len(o.questions))
+	must.Equal(t, "refused", `host "10.0.0.1" want a name, and no address`, r.Refused[0].Kind+" "+r.Refused[0].What+" "+r.Refused[0].Why)
 }

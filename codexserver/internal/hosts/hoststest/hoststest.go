@@ -38,7 +38,7 @@ import (
 // Address is that of every host in a world, which the proxy takes for one of the internet.
 var Address = netip.MustParseAddr("93.184.215.14")
 
-// World is an internet of one server: each name below example.com leads to it.
+// World is an internet of one server: each name below example.com leads to it, but inside.example.com to a private address.
 type World struct {
 	Proxy hosts.Proxy
 	CA    string // the file of its authority
@@ -76,6 +76,9 @@ func New(t testing.TB, h http.Handler) *World {
 			w.resolved = append(w.resolved, host)
 			if host != "example.com" && !strings.HasSuffix(host, ".example.com") {
 				return nil, fmt.Errorf("%s does not exist", host)
+			}
+			if strings.HasPrefix(host, "inside.") {
+				return []netip.Addr{netip.MustParseAddr("10.0.0.1")}, nil
 			}
 			return []netip.Addr{Address}, nil
 		},
