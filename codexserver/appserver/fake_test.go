@@ -322,6 +322,10 @@ func (h *recorder) Approve(ctx context.Context, q *elicit.Question) elicit.Outco
 	return h.approve(ctx, q)
 }
 
+func (h *recorder) ApproveHost(context.Context, protocol.HostRequest) elicit.Outcome {
+	return elicit.ReadError(elicit.ErrUnsupported, nil)
+}
+
 func (h *recorder) Overrule(ctx context.Context, r protocol.OverruleRequest) elicit.Outcome {
 	if h.overrule == nil {
 		return elicit.Outcome{Decision: elicit.Denied}

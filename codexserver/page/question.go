@@ -125,6 +125,7 @@ func (v *questionView) exec(m protocol.ExecApprovalRequest) {
 	for _, note := range m.Notes {
 		v.note(note)
 	}
+	v.note(m.Tip)
 	v.Covers = "Approve once covers this one run."
 	if v.Inside {
 		v.Covers += " For this session, the same words run again in this folder, only inside the sandbox."
