@@ -91,22 +91,22 @@ type supervisor struct {
 // The structures of seccomp_unotify(2).
 type (
 	notification struct {
-		id         uint64
-		pid, flags uint32
-		nr         int32
-		arch       uint32
-		ip         uint64
-		args       [6]uint64 // of which the kernel uses the lower halves
+		id     uint64
+		pid, _ uint32
+		nr     int32
+		_      uint32
+		_      uint64
+		args   [6]uint64 // of which the kernel uses the lower halves
 	}
 	response struct {
 		id    uint64
-		val   int64
+		_     int64
 		errno int32
 		flags uint32
 	}
 	addition struct {
-		id                          uint64
-		flags, src, newfd, newflags uint32
+		id                      uint64
+		flags, src, _, newflags uint32
 	}
 )
 
