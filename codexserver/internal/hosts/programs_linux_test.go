@@ -3,7 +3,10 @@ package hosts_test
 import (
 	"archive/zip"
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -67,4 +70,22 @@ func TestPrograms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOtherNameWithin asks the proxy for one host, and the server behind it for another. SECURITY.md says that this is open.
+func TestOtherNameWithin(t *testing.T) {
+	w := hoststest.New(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(rw, "this is "+r.Host+" by "+r.TLS.ServerName)
+	}))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(must.Get(os.ReadFile(w.CA))(t))
+	n := w.Proxy.Network(t.Context(), allow("one.example.com"))
+	c := open(t, n, connect("one.example.com"))
+	must.Equal(t, "the proxy", "HTTP/1.1 200 Connection established", status(c))
+	within := tls.Client(c, &tls.Config{RootCAs: roots, ServerName: "two.example.com"})
+	must.Get(fmt.Fprint(within, "GET / HTTP/1.0\r\nHost: three.example.com\r\n\r\n"))(t)
+	got := must.Get(io.ReadAll(within))(t)
+	must.Equal(t, "the server", true, strings.HasSuffix(string(got), "this is three.example.com by two.example.com"))
+	used, _ := n.Close()
+	must.Equal(t, "used", "[one.example.com]", fmt.Sprint(used))
 }
