@@ -22,13 +22,11 @@ import (
 // the proxy where the program prints them. That of npm is native.TestNPM.
 func TestPrograms(t *testing.T) {
 	repo := t.TempDir()
-	if _, err := exec.LookPath("git"); err == nil {
-		for _, args := range []string{"init -q", "-c user.name=a -c user.email=a@b commit -q --allow-empty -m first", "update-server-info"} {
-			cmd := exec.Command("git", strings.Fields(args)...)
-			cmd.Dir, cmd.Env = repo, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v\n%s", args, err, out)
-			}
+	for _, args := range []string{"init -q", "-c user.name=a -c user.email=a@b commit -q --allow-empty -m first", "update-server-info"} {
+		cmd := exec.Command("git", strings.Fields(args)...)
+		cmd.Dir, cmd.Env = repo, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", args, err, out)
 		}
 	}
 	var module bytes.Buffer
@@ -38,7 +36,6 @@ func TestPrograms(t *testing.T) {
 	}
 	must.OK(t, z.Close())
 	mux := http.NewServeMux()
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "hello from "+r.Host) })
 	mux.Handle("/repo/", http.StripPrefix("/repo", http.FileServer(http.Dir(filepath.Join(repo, ".git")))))
 	mux.HandleFunc("/example.com/m/@v/v1.0.0.info", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `{"Version":"v1.0.0"}`) })
 	mux.HandleFunc("/example.com/m/@v/v1.0.0.mod", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "module example.com/m\n") })
@@ -49,9 +46,6 @@ func TestPrograms(t *testing.T) {
 	}{
 		{"git", "git clone -q https://one.example.com/repo/ copy && git -C copy log --format=%s", "first", "403"},
 		{"go", "mkdir go && cd go && export GOPATH=$PWD GOCACHE=$PWD/c GOFLAGS=-modcacherw GOPROXY=https://one.example.com GONOSUMDB=* GOENV=off GOTOOLCHAIN=local && go mod init x 2>/dev/null && go get example.com/m@v1.0.0 && cat pkg/mod/example.com/m@v1.0.0/m.go", `Hello = "hello"`, words},
-		{"curl", "curl -sS https://one.example.com/", "hello from one.example.com", "CONNECT tunnel failed, response 403"},
-		{"wget", "wget -qO- --ca-certificate=$SSL_CERT_FILE https://one.example.com/ || wget -O- https://one.example.com/", "hello from one.example.com", words},
-		{"python3", "python3 -c 'import urllib.request; print(urllib.request.urlopen(\"https://one.example.com/\").read().decode())'", "hello from one.example.com", words},
 	} {
 		t.Run(tt.program, func(t *testing.T) {
 			t.Parallel()
