@@ -10,6 +10,14 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
+// TestTip has a sentence about how less would be asked for. A question of few lines leaves it out.
+func TestTip(t *testing.T) {
+	q := question(protocol.ExecApprovalRequest{Command: []string{"npm", "install"}, Cwd: "/w", Tip: "Try this."})
+	other := q.For(elicit.Client{Name: "another", ProtocolVersion: "2025-11-25"}, briefForm)
+	must.Equal(t, "whole", "Allow Codex to run `npm install` in `/w`?\nTry this.", other.Message)
+	must.Equal(t, "brief", "In /w:\n`npm install`", q.For(claude, briefForm).Message)
+}
+
 // TestHostQuestion asks about hosts, of a client that shows all of a message and of one that cuts it. The host is always whole.
 func TestHostQuestion(t *testing.T) {
 	const rest = "\nWhat this command can read it can send there.\nIf approved, this command reaches that host by HTTPS, and stays in the sandbox; for the session or always, so does every command in the sandbox."
