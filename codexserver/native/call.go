@@ -41,13 +41,22 @@ func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Optio
 		Timeout:    e.options.Limits.Command,
 		Programs:   e.programs,
 		Hosts:      e.proxy,
-		HostsKey:   !e.options.Hosts && len(e.options.Sandbox.Helper) == 0 && box.HostsAvailable() == nil,
+		HostsTip:   e.hostsTip(),
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		FileTools:  files,
 		PatchTool:  family.PatchTool && !files || cfg.IncludeApplyPatchTool,
 		PlanTool:   cfg.IncludePlanTool,
 		ImageTool:  cfg.Tools.ViewImage == nil || *cfg.Tools.ViewImage,
 	}
+}
+
+// hostsTip returns the sentence about the network by the host, "" where there is one, or can be none.
+func (e *Engine) hostsTip() string {
+	o := &e.options
+	if o.HostsTip == "" || o.Hosts || len(o.Sandbox.Helper) > 0 || box.HostsAvailable() != nil {
+		return ""
+	}
+	return o.HostsTip
 }
 
 // fileTools reports whether a conversation has the file tools.

@@ -137,6 +137,7 @@ func (c *configuration) nativeOptions() *native.Options {
 		Sandbox:   c.settings.Sandbox,
 		Ask:       c.settings.Approvals.Rules().Ask,
 		Hosts:     c.settings.Approvals.AskHosts(),
+		HostsTip:  `With approvals.hosts = "ask" in codex-mcp.toml you are asked about each host of the network instead, in the sandbox.`,
 		Guarded:   c.guarded,
 		Self:      self(),
 		Version:   program.Version(),

@@ -11,29 +11,29 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestHostsKey says which questions name the key of the network by the host, and what the model is told of it.
-func TestHostsKey(t *testing.T) {
+// TestHostsTip says which questions have the sentence about the network by the host, and what the model is told of it.
+func TestHostsTip(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		key     bool
+		tip     string
 		policy  protocol.ApprovalPolicy
 		mode    protocol.SandboxMode
 		members string
 		want    bool
 	}{
-		{"leaves workspace-write", true, protocol.ApprovalOnRequest, protocol.SandboxWorkspaceWrite, escalated, true},
-		{"leaves read-only", true, protocol.ApprovalOnRequest, protocol.SandboxReadOnly, escalated, false},
-		{"under untrusted", true, protocol.ApprovalUntrusted, protocol.SandboxWorkspaceWrite, "", true},
-		{"full access", true, protocol.ApprovalUntrusted, protocol.SandboxDangerFullAccess, "", false},
-		{"hosts are there, or cannot be", false, protocol.ApprovalOnRequest, protocol.SandboxWorkspaceWrite, escalated, false},
+		{"leaves workspace-write", "Try it.", protocol.ApprovalOnRequest, protocol.SandboxWorkspaceWrite, escalated, true},
+		{"leaves read-only", "Try it.", protocol.ApprovalOnRequest, protocol.SandboxReadOnly, escalated, false},
+		{"under untrusted", "Try it.", protocol.ApprovalUntrusted, protocol.SandboxWorkspaceWrite, "", true},
+		{"full access", "Try it.", protocol.ApprovalUntrusted, protocol.SandboxDangerFullAccess, "", false},
+		{"hosts are there, or cannot be", "", protocol.ApprovalOnRequest, protocol.SandboxWorkspaceWrite, escalated, false},
 	} {
 		h := &host{answer: elicit.Denied}
-		called(t, turnOf(tool.Options{Sandbox: &fakeSandbox{host: h}, HostsKey: tt.key}, h, t.TempDir(), tt.policy, tt.mode), shellCall(tt.members, "npm", "install"))
+		called(t, turnOf(tool.Options{Sandbox: &fakeSandbox{host: h}, HostsTip: tt.tip}, h, t.TempDir(), tt.policy, tt.mode), shellCall(tt.members, "npm", "install"))
 		asked := h.asked()
 		if len(asked) != 1 {
 			t.Fatalf("%s: %s", tt.name, h.steps())
 		}
-		must.Equal(t, tt.name, tt.want, strings.Contains(asked[0].Tip, `approvals.hosts = "ask"`))
+		must.Equal(t, tt.name, tt.want, asked[0].Tip == "Try it.")
 	}
 	for _, on := range []bool{false, true} {
 		o := tool.Options{}

@@ -355,8 +355,8 @@ func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, co
 		// Where the sandbox cannot hold the command, an approval that lasts would let it out again.
 		Once: r.person() || !full && !confinable,
 	}
-	if p := r.turn.SandboxPolicy; o.HostsKey && req.LeavesSandbox && p.Mode == protocol.SandboxWorkspaceWrite && !p.NetworkAccess {
-		req.Tip = hostsKey
+	if p := r.turn.SandboxPolicy; req.LeavesSandbox && p.Mode == protocol.SandboxWorkspaceWrite && !p.NetworkAccess {
+		req.Tip = o.HostsTip
 	}
 	shown := run.HoldFolders(r.dir)
 	defer shown.Close()
@@ -377,9 +377,6 @@ func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, co
 	}
 	return out.Confined, refusal, err
 }
-
-// hostsKey is for who is asked about leaving the sandbox, often for the network alone.
-const hostsKey = `With approvals.hosts = "ask" in codex-mcp.toml you are asked about each host of the network instead, in the sandbox.`
 
 // leave sets how the command runs if a rule lets it run outside the sandbox, with some variables.
 func (r *attempt) leave(named []string) (err error) {

@@ -62,8 +62,8 @@ type Options struct {
 	FileTools bool
 	// Hosts connects commands in workspace-write to the hosts that are allowed. Nil leaves them without a network.
 	Hosts *hosts.Proxy
-	// HostsKey says in questions about leaving the sandbox that there could be Hosts.
-	HostsKey bool
+	// HostsTip is a sentence for questions about leaving workspace-write, if there could be Hosts.
+	HostsTip string
 	// ReadOnly refuses every patch under all policies.
 	ReadOnly bool
 	// Programs knows the folders that commands can write, also those of other conversations.
