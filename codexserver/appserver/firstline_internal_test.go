@@ -93,6 +93,11 @@ func firstLines(t *testing.T) map[string][]asked {
 			access(protocol.Access{Mode: write, Network: true, WebSearch: true, Roots: slices.Repeat([]string{"/" + long}, 9999), Provider: long},
 				"write access, more folders, the network, web search, another provider"),
 		},
+		"approval.HostQuestion": {
+			{approval.HostQuestion(protocol.HostRequest{Host: "registry.npmjs.org", Command: []string{long}, Cwd: "/" + long}, ""), "Network, to the host registry.npmjs.org:", "the network, to the host `registry.npmjs.org`?"},
+			{approval.HostQuestion(protocol.HostRequest{Host: strings.Repeat("a.", 49) + "aa", Command: []string{long}, Cwd: "/" + long}, ""),
+				"Network, where what the command reads can be sent, to the host:", "Allow the network, to the host `a.a."},
+		},
 		"approval.OverruleQuestion": {
 			{approval.OverruleQuestion(protocol.OverruleRequest{Refused: protocol.Refused{Command: []string{long}, Cwd: "/" + long, Reason: long}}, ""),
 				"Runs nothing now, overrules Codex's reviewer, which denied:", "Allow what Codex's reviewer denied: "},
