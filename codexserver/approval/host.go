@@ -13,13 +13,15 @@ import (
 // comes first: what the command may send is not bounded. A brief question writes home, the person's home folder, as ~.
 func HostQuestion(r protocol.HostRequest, home string) *elicit.Question {
 	const means = "What this command can read it can send there."
-	const reach = "If approved, this command reaches that host by HTTPS, and stays in the sandbox; for the session or always, so does every command in the sandbox."
+	const reach = "If approved, this command reaches that host by HTTPS, and stays in the sandbox; " +
+		"for the session or always, so does every command in the sandbox."
 	shown, hidden := plain.Command(decide.Written(r.Command))
 	cut := plain.Clip(shown, plain.CommandHead, plain.CommandTail)
 	cwd, hiddenCwd := plain.Path(r.Cwd)
 	lines := []string{
 		"Allow the network, to the host " + plain.Code(r.Host) + "?",
-		"It is asked for by " + plain.Code(cut) + " in " + plain.Code(plain.Clip(cwd, plain.PathHead, plain.PathTail)) + ", which runs in the sandbox.",
+		"It is asked for by " + plain.Code(cut) + " in " + plain.Code(plain.Clip(cwd, plain.PathHead, plain.PathTail)) +
+			", which runs in the sandbox.",
 	}
 	if hidden || hiddenCwd {
 		lines = append(lines, plain.Hidden)
@@ -45,6 +47,8 @@ func hostBrief(r *protocol.HostRequest, means, home string) *elicit.Brief {
 		return b
 	}
 	b := &elicit.Brief{Home: home, Confined: first}
-	b.Lines, b.Partial = briefBody(first, true, briefAlso("", hidden || hiddenCwd, also), func(lines int) ([]string, bool) { return briefCode(text, lines) })
+	b.Lines, b.Partial = briefBody(first, true, briefAlso("", hidden || hiddenCwd, also), func(lines int) ([]string, bool) {
+		return briefCode(text, lines)
+	})
 	return b
 }

@@ -82,7 +82,8 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 			d.Outcome = elicit.Outcome{Decision: d.Decision, Reason: d.Reason, Detail: d.Detail} // without advice
 		}
 	}
-	if _, is := r.Event.(protocol.HostRequest); is && ctx.Err() != nil && d.Decision == elicit.Abort { // its command has ended, and the turn goes on
+	if _, is := r.Event.(protocol.HostRequest); is && ctx.Err() != nil && d.Decision == elicit.Abort {
+		// Its command has ended, and the turn goes on.
 		d.Outcome = denied("nobody answered before the command ended", "denied: the command has ended", slog.LevelInfo)
 	}
 	rule := b.keepRule(r, &d, ruled)

@@ -89,7 +89,8 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	}
 	c := &Confinement{policy: policy, roots: roots, protect: s.Protected(roots.Paths), cwd: cwd}
 	if len(s.options.Helper) == 0 {
-		c.hosts = s.options.Hosts && policy.Mode == protocol.SandboxWorkspaceWrite && !policy.NetworkAccess && HostsAvailable() == nil
+		c.hosts = s.options.Hosts && policy.Mode == protocol.SandboxWorkspaceWrite && !policy.NetworkAccess &&
+			HostsAvailable() == nil
 		return c.compiled()
 	}
 	c.helper = &s.options

@@ -38,7 +38,8 @@ func lacksHosts() error {
 		case errors.Is(err, unix.EINVAL):
 			err = unavailable("the network by the host needs Linux 5.19")
 		case errors.Is(err, unix.EBUSY):
-			err = unavailable("something else answers for the system calls of this process, which then cannot: it was started in a sandbox or a container that does so")
+			err = unavailable("something else answers for the system calls of this process, which then cannot: " +
+				"it was started in a sandbox or a container that does so")
 		default:
 			err = unavailable("the network by the host: %v", err)
 		}
@@ -59,7 +60,8 @@ func askLauncher(do func(action uint32, tests []test, numbers ...uint32)) {
 	type all = []test
 	for _, protocol := range []uint32{0, unix.IPPROTO_TCP} {
 		do(notify, all{
-			{0, is, unix.AF_INET}, {1, has, unix.SOCK_STREAM}, {1, hasNo, ^uint32(unix.SOCK_STREAM | unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC)}, {2, is, protocol},
+			{0, is, unix.AF_INET}, {1, has, unix.SOCK_STREAM},
+			{1, hasNo, ^uint32(unix.SOCK_STREAM | unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC)}, {2, is, protocol},
 		}, unix.SYS_SOCKET)
 	}
 	do(notify, all{{2, is, unix.SizeofSockaddrInet4}}, unix.SYS_CONNECT)
@@ -194,7 +196,9 @@ func (s *supervisor) give(n *notification) error {
 			return err
 		}
 	}
-	a := addition{id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, src: uint32(pair[0]), newflags: uint32(n.args[1]) & unix.SOCK_CLOEXEC}
+	a := addition{
+		id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, src: uint32(pair[0]), newflags: uint32(n.args[1]) & unix.SOCK_CLOEXEC,
+	}
 	return control(s.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, &a)
 }
 

@@ -24,7 +24,8 @@ func Host(name string) (string, error) {
 		}
 	}
 	host = strings.ToLower(host)
-	if last := host[strings.LastIndexByte(host, '.')+1:]; last[0] < 'a' || last[0] > 'z' { // the last part of an address is a number, perhaps 0x…
+	// The last part of an address is a number, perhaps 0x….
+	if last := host[strings.LastIndexByte(host, '.')+1:]; last[0] < 'a' || last[0] > 'z' {
 		return "", errors.New("want a name, and no address")
 	}
 	if len(labels) == 1 {

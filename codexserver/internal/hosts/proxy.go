@@ -23,10 +23,12 @@ type Proxy struct {
 	// Resolve returns the addresses of a host. Default: those that the system's resolver finds, without search lists.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Dial connects to an address. Default: that of a [net.Dialer].
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Dial dial
 	// Upstream returns the proxy to use for a request, or nil. Default: [http.ProxyFromEnvironment].
 	Upstream func(*http.Request) (*url.URL, error)
 }
+
+type dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
 const (
 	connectTime = 30 * time.Second // for all addresses of a host
@@ -72,7 +74,7 @@ func (p *Proxy) connect(ctx context.Context, host string) (up net.Conn, refusal 
 	}
 	err = errors.New("it has no address")
 	for i, a := range addrs[:min(len(addrs), maxAddrs)] {
-		if up, err = p.one(ctx, dial, a, min(len(addrs), maxAddrs)-i); err == nil {
+		if up, err = one(ctx, dial, a, min(len(addrs), maxAddrs)-i); err == nil {
 			return up, "", nil
 		}
 	}
@@ -80,7 +82,7 @@ func (p *Proxy) connect(ctx context.Context, host string) (up net.Conn, refusal 
 }
 
 // one dials an address, in its part of the time that is left.
-func (p *Proxy) one(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), a netip.Addr, left int) (net.Conn, error) {
+func one(ctx context.Context, dial dial, a netip.Addr, left int) (net.Conn, error) {
 	until, _ := ctx.Deadline()
 	ctx, cancel := context.WithTimeout(ctx, time.Until(until)/time.Duration(left))
 	defer cancel()
@@ -88,7 +90,7 @@ func (p *Proxy) one(ctx context.Context, dial func(context.Context, string, stri
 }
 
 // through connects to a host through another proxy.
-func through(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), proxy *url.URL, host string) (net.Conn, error) {
+func through(ctx context.Context, dial dial, proxy *url.URL, host string) (net.Conn, error) {
 	port := map[string]string{"http": "80", "https": "443"}[proxy.Scheme]
 	if port == "" {
 		return nil, errors.New("the server's own proxy is none of HTTP")

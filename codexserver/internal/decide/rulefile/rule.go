@@ -66,7 +66,8 @@ func (r Rule) check() error {
 	switch host, err := decide.Host(r.Host); {
 	case r.Host != "" && (err != nil || host != r.Host):
 		return errors.New("want a host in lower case")
-	case r.Host != "" && len(r.Exact)+len(r.Prefix)+len(r.Folder) > 0 || r.Host == "" && (len(r.Exact) > 0) == (len(r.Prefix) > 0):
+	case r.Host != "" && len(r.Exact)+len(r.Prefix)+len(r.Folder) > 0,
+		r.Host == "" && (len(r.Exact) > 0) == (len(r.Prefix) > 0):
 		return errors.New("want one of exact, prefix and host")
 	case len(r.Exact) > 0 && !filepath.IsAbs(r.Folder):
 		return errors.New("want the folder of an exact command")
