@@ -52,6 +52,7 @@ type diagnosis struct {
 	Codex   *appserver.Report `json:"codex,omitempty"`
 	Native  *native.Report    `json:"native,omitempty"`
 	Sandbox string            `json:"sandbox"` // "" or why it confines no command
+	hosts   string            // whether commands in workspace-write can ask for hosts: "ask", "off", "" where they never can
 	read    bool              // codex-mcp.toml could be read
 	// Quota is what the account of the engine has left.
 	Quota *quota `json:"quota,omitempty"`
@@ -104,19 +105,7 @@ var checks = []check{
 		_, err := rulefile.New(x.c.home, nil).List()
 		return err
 	}, "none of these rules counts; correct the file, or remove it and accept them again"},
-	{"hosts", breaks, func(x *exam) error {
-		if !x.c.settings.Approvals.AskHosts() {
-			return nil
-		}
-		err := box.HostsAvailable()
-		if err == nil && len(x.c.settings.Sandbox.Helper) > 0 {
-			err = errors.New("sandbox.helper confines commands, and has no network by the host")
-		}
-		if err != nil {
-			err = fmt.Errorf("approvals.hosts: commands cannot ask for hosts: %w", err)
-		}
-		return err
-	}, "they have no network, as without approvals.hosts"},
+	{"hosts", breaks, checkHosts, "they have no network, as without approvals.hosts"},
 	{"folder", warns, func(x *exam) error { return safefile.Exposed(runtime.GOOS, x.c.home) }, ""},
 	{"calls", warns, func(x *exam) error {
 		if !x.c.settings.TrustedCalls {
@@ -151,6 +140,23 @@ func writable(dir string) error {
 		return writable(filepath.Dir(dir))
 	}
 	return fmt.Errorf("%s: %w", dir, errors.Unwrap(err))
+}
+
+// checkHosts looks whether commands can ask for hosts.
+func checkHosts(x *exam) error {
+	err, on := box.HostsAvailable(), x.c.settings.Approvals.AskHosts()
+	if err == nil && len(x.c.settings.Sandbox.Helper) > 0 {
+		err = errors.New("sandbox.helper has no network by the host")
+	}
+	switch {
+	case err == nil && on:
+		x.d.hosts = "ask"
+	case err == nil:
+		x.d.hosts = "off"
+	case on:
+		return fmt.Errorf("approvals.hosts: commands cannot ask for hosts: %w", err)
+	}
+	return nil
 }
 
 // notifies looks for the program of a key.
@@ -447,8 +453,13 @@ func (d *diagnosis) commands() string {
 		if len(n.Temporary) == 0 {
 			temporary = " (nowhere for temporary files: the folders for them are excluded, or hold your home or $CODEX_HOME)"
 		}
-		if n.Network {
+		switch {
+		case n.Network:
 			network = "the network"
+		case d.hosts == "ask":
+			network = "no network but each host that you allow"
+		case d.hosts == "off":
+			network = `no network (approvals.hosts = "ask" asks about each host)`
 		}
 		may = "run in a sandbox that reads your files, writes in the folder of the task" + temporary + ", and has " + network + "; " + asked
 	default:

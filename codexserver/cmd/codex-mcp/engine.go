@@ -157,7 +157,7 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		Store:     c.store,
 		Overrides: c.overrides,
 		Codex:     c.settings.Codex,
-		Ask:       c.settings.Approvals.Ask,
+		Ask:       c.settings.Approvals.Rules().Ask,
 		Guarded:   c.guarded,
 		Self:      self(),
 		Version:   program.Version(),
