@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Steps that are not of the gate, because they take long or need much. .ci/run reads this file.
-nightly=(install style newcomer versions seatbelt types cluster models release fuzz hosts soak windows)
+nightly=(install style newcomer versions seatbelt helper types cluster models release fuzz hosts soak windows)
 
 step_style() { # what newer Go writes shorter, and staticcheck of the other modules
   local m
@@ -23,6 +23,13 @@ step_seatbelt() ( # the profile of the sandbox for macOS beside that in the newe
   dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
   (cd "$dir" && npm pack --silent "@openai/codex@$codex_newest-darwin-arm64" && tar xzf ./*.tgz)
   go test -tags seatbelt -count=1 -run '^TestSeatbeltAgainstCodex$' ./codexserver/internal/box -codex-macos "$dir/package/vendor/aarch64-apple-darwin/bin/codex"
+)
+
+step_helper() ( # the documented helper of the sandbox. The real Codex would use a bubblewrap in the PATH, so that only this test has it
+  needs apt-get dpkg jq script python3
+  dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+  (cd "$dir" && apt-get download -q bubblewrap && dpkg -x ./*.deb .)
+  PATH=$dir/usr/bin:$PATH go test -tags bubblewrap -count=1 -run '^TestTerminalsAndSemaphores$' ./codexserver/internal/box
 )
 
 step_types() { # 30,000 random instances of each schema, whether its types are checked in or not

@@ -1,3 +1,5 @@
+//go:build bubblewrap
+
 package box_test
 
 import (
@@ -17,11 +19,11 @@ func TestTerminalsAndSemaphores(t *testing.T) {
 	helper := filepath.Join(tree(t, "codex-bwrap="+documentedHelper(t)), "codex-bwrap")
 	for _, name := range []string{"bwrap", "jq", "script", "python3"} {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 	}
 	if out, err := exec.CommandContext(t.Context(), "bwrap", "--ro-bind", "/", "/", "--unshare-user", "--unshare-net", "true").CombinedOutput(); err != nil {
-		t.Skipf("bubblewrap cannot run here: %v: %s", err, out)
+		t.Fatalf("bubblewrap cannot run here: %v: %s", err, out)
 	}
 	work := tree(t)
 	for _, tt := range []struct{ name, command string }{
