@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -20,8 +21,8 @@ const (
 // Head returns the state of the repository that contains dir, an absolute path. It returns
 // nil outside a repository. Fields that git cannot determine are empty.
 //
-// It reads the commit and the branch from git's files as data, since each conversation begins with it. Git reads the
-// configuration, and, in scratch, what is unusual.
+// It reads git's files as data, since each conversation begins with it, and a start of git costs more than a turn does
+// here. Git, in scratch, reads what is unusual. A URL that another file of the configuration gives is not seen.
 func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 	root := Root(dir)
 	if root == "" {
@@ -34,13 +35,16 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 	if err != nil {
 		return info
 	}
-	m, err := scratch.open(root)
-	if err == nil {
-		_ = m.ownSettings(ctx)
-		info.RepositoryURL = m.settings[originURL]
+	config, _ := safefile.Read(filepath.Join(commonDir, "config"), maxSmallFile)
+	if m := originURL.Get().FindSubmatch(config); m != nil {
+		info.RepositoryURL = string(m[1])
 	}
 	var ok bool
-	if info.CommitHash, info.Branch, ok = plainHead(gitDir, commonDir); ok || err != nil {
+	if info.CommitHash, info.Branch, ok = plainHead(gitDir, commonDir); ok {
+		return info
+	}
+	m, err := scratch.open(root)
+	if err != nil {
 		return info
 	}
 	defer m.remove()
@@ -52,6 +56,9 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 	}
 	return info
 }
+
+// originURL is the first URL of the remote in a configuration, from which git fetches.
+var originURL = lazyregexp.Regexp{Text: `(?m)^\[(?i:remote) "origin"\][ \t\r]*\n(?:[ \t]*[^\[\n]*\n)*?[ \t]*(?i:url)[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t\r]*$`}
 
 // plainHead reads the commit and branch of a working tree from git's files. The branch is "" if none is checked out or
 // it has no commit. It returns false for anything unusual, which git must read.

@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestHead reads the state of repositories, with git and where no git is installed: only the URL and what is unusual need it.
+// TestHead reads the state of repositories, with git and where no git is installed: only what is unusual needs it.
 func TestHead(t *testing.T) {
 	first := newRepo(t)
 	first.write("sub/a.txt", "one\n")
@@ -31,7 +31,7 @@ func TestHead(t *testing.T) {
 	rows := []struct {
 		name, lay, dir string // the script runs in the repository
 		want           *protocol.GitInfo
-		git            bool // without git there is no commit
+		git            bool // without git there is only the URL
 	}{
 		{"no repository", "", "..", nil, false},
 		{"no commit", "rm -r .git; git init -qb main", ".", &protocol.GitInfo{}, false},
@@ -65,12 +65,8 @@ func TestHead(t *testing.T) {
 			}
 			t.Setenv("PATH", "")
 			want := tt.want
-			if want != nil {
-				without := *want
-				if without.RepositoryURL = ""; tt.git {
-					without = protocol.GitInfo{}
-				}
-				want = &without
+			if tt.git {
+				want = on("", "")
 			}
 			must.Equal(t, "without git", want, read())
 		})

@@ -88,9 +88,6 @@ func (m *mirror) ownSettings(ctx context.Context) error {
 	return nil
 }
 
-// originURL is the setting with the address from which git fetches.
-const originURL = "remote.origin.url"
-
 // readSettings adds what git config lists to the settings, by their names in lower case.
 func (m *mirror) readSettings(ctx context.Context, c call, args ...string) (err error) {
 	c.dir = m.root
@@ -103,9 +100,7 @@ func (m *mirror) readSettings(ctx context.Context, c call, args ...string) (err 
 		if !ok { // a key alone
 			value = "true"
 		}
-		if key != originURL || m.settings[key] == "" { // git fetches from the first one
-			m.settings[key] = value
-		}
+		m.settings[key] = value
 	}
 	return err
 }
