@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 )
 
 // How many bytes are kept of one thread in its file. Without a file it is a quarter of each.
@@ -93,7 +95,7 @@ func (l *Log) End(err error) {
 		l.running = false
 		for _, o := range l.open {
 			o.unended = true
-			if lines := excerpt(string(o.last), 0); lines != "" {
+			if lines := show.Excerpt(string(o.last), false); lines != "" {
 				l.shows(entryOf(fmt.Sprintf("command %d had printed:", o.number), lines, maxEntry, printed))
 			}
 			l.ended(o, string(o.begins))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
 )
@@ -78,7 +79,7 @@ func (l *Log) Ends(m protocol.ExecCommandEnd) {
 		l.ended(o, all)
 		l.entry(fmt.Sprintf("command %d ended: %s after %s, %d bytes of output",
 			o.number, cmp.Or(m.Status, fmt.Sprint("exit code ", m.ExitCode)), time.Duration(m.Duration).Round(time.Millisecond), o.size+o.omitted), "")
-		l.shows(entryOf("", excerpt(all, headLines), maxEntry, printed)[1:])
+		l.shows(entryOf("", show.Excerpt(all, true), maxEntry, printed)[1:])
 	})
 }
 

@@ -3,23 +3,16 @@ package transcript
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/plain"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
 )
 
 const (
-	maxShown  = 6 << 10 // bytes that the page can show of a thread
-	maxLines  = 12      // of an output, with the one that says how many are left out
-	headLines = 4       // of them, from the beginning
-	maxWidth  = 160     // characters of a line of an output
-	maxRead   = 4 << 10 // bytes that are looked at for it
-	maxOpen   = 16      // commands that run at a time, of which the page shows what they print
-	printed   = "│ "    // begins a line of an output
+	maxShown = 6 << 10 // bytes that the page can show of a thread
+	maxOpen  = 16      // commands that run at a time, of which the page shows what they print
+	printed  = "│ "    // begins a line of an output
 )
 
 // show writes an entry that only the page shows.
@@ -40,7 +33,7 @@ func (l *Log) Last(most int) string {
 	defer l.mu.Unlock()
 	text := string(l.shown)
 	for _, o := range l.list {
-		if lines := excerpt(string(o.last), 0); o.runs && lines != "" {
+		if lines := show.Excerpt(string(o.last), false); o.runs && lines != "" {
 			text += entryOf(fmt.Sprintf("command %d has printed:", o.number), lines, maxEntry, printed)
 		}
 	}
@@ -55,32 +48,4 @@ func (o *output) prints(chunk []byte) {
 	if o.last = append(o.last, chunk...); len(o.last) > 2*maxShown {
 		o.last = append(o.last[:0], o.last[len(o.last)-maxShown:]...)
 	}
-}
-
-// excerpt returns some of the first lines of an output and the last ones, as they may be shown. A carriage return
-// begins a line again, as on a terminal.
-func excerpt(text string, head int) string {
-	lines := strings.SplitN(strings.TrimRight(text, "\r\n"), "\n", head+1)
-	if len(lines) > head {
-		rest, more := lines[head], true
-		lines = lines[:head:head]
-		for n := maxLines - head; more && n > 0; n-- {
-			at := strings.LastIndexByte(rest, '\n')
-			lines = slices.Insert(lines, head, rest[at+1:])
-			rest, more = rest[:max(at, 0)], at >= 0
-		}
-		if more && head > 0 {
-			lines[head] = fmt.Sprintf("… %d lines left out …", 2+strings.Count(rest, "\n"))
-		}
-	}
-	for i, line := range lines {
-		line = strings.TrimRight(line, "\r")
-		line = line[strings.LastIndexByte(line, '\r')+1:]
-		line = elicit.ShowText(plain.Bare(valid(line[:min(len(line), maxRead)])))
-		if utf8.RuneCountInString(line) > maxWidth {
-			line = string([]rune(line)[:maxWidth-1]) + "…"
-		}
-		lines[i] = strings.TrimRight(line, " \t")
-	}
-	return strings.TrimSpace(strings.Join(lines, "\n"))
 }

@@ -16,13 +16,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
-// How much is shown.
-const (
-	headLines  = 7        // of a command's output
-	tailLines  = 4        // of it, at its end; with the line between them they are 12
-	lineLength = 600      // characters of a line or a title
-	lineBytes  = 64 << 10 // that are looked at for a line: its control sequences are dropped
-)
+// lineLength is how many characters of a title are shown.
+const lineLength = 600
 
 // A printer prints the events of a conversation as blocks of lines, with an empty line between two blocks.
 // One goroutine uses it.
@@ -151,7 +146,9 @@ func (p *printer) event(m protocol.EventMsg) {
 		}
 	case protocol.ExecCommandEnd:
 		p.ends(m.CallID)
-		p.output(statesOf(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)))
+		if all := show.Excerpt(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr), true); all != "" {
+			p.line("  ", all)
+		}
 		p.line("  ", cmp.Or(m.Status, fmt.Sprint("exit ", m.ExitCode))+" · "+took(m.Duration))
 	case protocol.PatchApplyBegin:
 		p.does("changing files", "")
@@ -293,16 +290,6 @@ func (p *printer) ends(id string) {
 	}
 	delete(p.titles, id)
 	p.does(thinking, "")
-}
-
-// output prints a command's output, with what it has in the middle left out.
-func (p *printer) output(all []string) {
-	if left := len(all) - headLines - tailLines; left > 1 {
-		all = slices.Replace(all, headLines, headLines+left, fmt.Sprintf("… %d lines left out …", left))
-	}
-	for _, line := range all {
-		p.line("  ", cut(Prose(strings.ToValidUTF8(line[:min(len(line), lineBytes)], "\uFFFD")), lineLength))
-	}
 }
 
 // changes prints what a patch does to each file, and with whole its lines.

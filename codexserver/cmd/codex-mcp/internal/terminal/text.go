@@ -7,7 +7,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	plaintext "github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/program"
 )
@@ -59,9 +58,3 @@ func linesOf(text string) []string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
-
-// overwritten matches what a carriage return begins again, as on a terminal, and what comes then.
-var overwritten = lazyregexp.Regexp{Text: `[^\n]*\r([^\r\n])`}
-
-// statesOf is linesOf for the output of a command, so a progress bar is one line with its last state.
-func statesOf(text string) []string { return linesOf(overwritten.Get().ReplaceAllString(text, "$1")) }

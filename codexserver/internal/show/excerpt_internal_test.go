@@ -1,4 +1,4 @@
-package transcript
+package show
 
 import (
 	"strings"
@@ -14,8 +14,8 @@ func FuzzExcerpt(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, head := range []int{0, headLines} {
-			got := excerpt(text, head)
+		for _, ended := range []bool{false, true} {
+			got := Excerpt(text, ended)
 			for line := range strings.SplitSeq(got, "\n") {
 				if utf8.RuneCountInString(line) > maxWidth {
 					t.Errorf("too long: %q", line)
