@@ -184,7 +184,7 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 	case err != nil:
 		return fail(err)
 	}
-	if err := c.still(e.name, task); err != nil {
+	if err := c.ready(signalled, e, task); err != nil {
 		return fail(errors.Join(err, e.Close()))
 	}
 	c.decided = func(r *approval.Request, d approval.Decision) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -41,26 +42,29 @@ func (c *configuration) goOn(ctx context.Context, task *terminal.Task) error {
 	return nil
 }
 
-// still returns an error if the native engine does not have the profile or the provider of a conversation any more. Codex says
-// it itself, and the turn what else is wrong.
-func (c *configuration) still(engine string, task *terminal.Task) error {
-	_, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
-	if engine != "native" || task.Resume == "" || !errors.Is(err, config.ErrMissing) {
+// ready returns why no turn of the native engine can begin, such as without a key or without the profile or the provider of a
+// conversation. With failover a turn finds it out. Codex says it itself.
+func (c *configuration) ready(ctx context.Context, e *choice, task *terminal.Task) error {
+	if e.name != "native" {
 		return nil
 	}
-	return fmt.Errorf("%w: define again what the conversation ran with, or choose another with -p NAME or -c model_provider=NAME", err)
+	err := engine.TraitsOf(e.Engine).CanContinue(ctx)
+	switch {
+	case task.Resume != "" && errors.Is(err, config.ErrMissing):
+		return fmt.Errorf("%w: define again what the conversation ran with, or choose another with -p NAME or -c model_provider=NAME", err)
+	case len(c.settings.Failover.To) > 0:
+		return nil
+	}
+	return err
 }
 
 // repeated returns the command and the flags that were given, as a shell takes them, to go on with a conversation, which has its
 // folder. It leaves out what is not known to be public, and returns the keys.
 func (a *askOptions) repeated(flags *pflag.FlagSet) (line string, left []string) {
 	words := []string{a.name, "ask"}
-	keys := map[string]string{"ask-for-approval": "approval_policy", "sandbox": "sandbox_mode"} // of startFlags
-	_ = flags.ParseAll(a.line, func(f *pflag.Flag, value string) error {                        // which was parsed before
+	_ = flags.ParseAll(a.line, func(f *pflag.Flag, value string) error { // which was parsed before
 		switch {
 		case f.Name == "resume", f.Name == "cd":
-		case keys[f.Name] != "":
-			words = append(words, "-c", keys[f.Name]+"="+value)
 		case f.Name == "config" && !public.Get().MatchString(value):
 			key, _, _ := strings.Cut(value, "=")
 			left = append(left, key)
