@@ -36,9 +36,6 @@ type askOptions struct {
 	left       []string // the keys that it leaves out
 }
 
-// startFlags are the flags for new conversations only.
-var startFlags = []string{"cd", "ask-for-approval", "sandbox"}
-
 func (o *options) askCommand() *cobra.Command {
 	a := &askOptions{options: o}
 	cmd := &cobra.Command{
@@ -71,7 +68,7 @@ an engine or a network, and 130 after ctrl-C.`,
 
 // check fails for flags that cannot be used together, and for a folder that does not exist.
 func (a *askOptions) check(fs *pflag.FlagSet) (err error) {
-	names, words := startFlags, "--%s is for new conversations, and --resume continues an old one; leave out one of the two"
+	names, words := []string{"cd"}, "--%s is for new conversations, and --resume continues an old one; leave out one of the two"
 	switch {
 	case a.demo && len(a.task) > 0:
 		return errors.New("--demo brings its own task")

@@ -84,7 +84,7 @@ func TestSecret(t *testing.T) {
 		if !want {
 			words += " -c " + elicit.ShowCommand([]string{override})
 		}
-		if must.Equal(t, override, words+" -c 'sandbox_mode=read-only' --strict-config", o.ask.again); (len(o.ask.left) > 0) != want {
+		if must.Equal(t, override, words+" -s read-only --strict-config", o.ask.again); (len(o.ask.left) > 0) != want {
 			t.Errorf("%s: %v", override, o.ask.left)
 		}
 	}
