@@ -53,7 +53,7 @@ type diagnosis struct {
 	Native  *native.Report    `json:"native,omitempty"`
 	Sandbox string            `json:"sandbox"` // "" or why it confines no command
 	hosts   string            // whether commands in workspace-write can ask for hosts: "ask", "off", "" where they never can
-	read    bool              // codex-mcp.toml could be read
+	warned  []string          // by the checks that only warn
 	// Quota is what the account of the engine has left.
 	Quota *quota `json:"quota,omitempty"`
 
@@ -208,7 +208,7 @@ const doctorTime = 10 * time.Second
 
 // diagnose looks at everything. An error is that of the configuration.
 func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error) *diagnosis {
-	d := &diagnosis{Version: program.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Checks: map[string]string{}}
+	d := &diagnosis{Version: program.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	d.Home, _ = config.Home(os.Getenv)
 	if err != nil {
 		d.Configuration, d.Problem, d.Sandbox = err.Error(), err.Error(), "not checked"
@@ -216,7 +216,7 @@ func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error
 	}
 	ctx, stop := context.WithTimeout(ctx, doctorTime)
 	defer stop()
-	d.read, d.Log = true, c.logFile()
+	d.Checks, d.Log = map[string]string{}, c.logFile()
 	d.Automatic = automatic(d.Log)
 	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
 	if err != nil {
@@ -229,35 +229,38 @@ func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error
 	}
 	e, err := choose(ctx, o.options, c)
 	all.Wait()
-	for i, one := range checks {
-		if err := found[i]; err != nil && one.help != "" {
-			d.Checks[one.name] = fmt.Sprintf("%v: %s", err, one.help)
-		} else if err != nil {
-			d.Checks[one.name] = err.Error()
+	if err == nil {
+		defer e.Close()
+		d.Engine, d.Reason = e.name, e.reason
+		end, failed := c.openLogs(o.options, e.name)
+		end()
+		if err = failed; err != nil {
+			d.Checks["log"] = err.Error()
 		}
 	}
 	if err != nil {
 		d.Problem = err.Error()
-		return d
 	}
-	defer e.Close()
-	d.Engine, d.Reason = e.name, e.reason
-	end, err := c.openLogs(o.options, e.name)
-	end()
-	if err != nil {
-		d.Checks["log"], d.Problem = err.Error(), err.Error()
-	}
-	for _, one := range checks {
-		said := d.Checks[one.name]
+	for i, one := range checks {
+		if found[i] == nil {
+			continue
+		}
+		said := found[i].Error()
+		if one.help != "" {
+			said += ": " + one.help
+		}
+		d.Checks[one.name] = said
 		switch {
-		case said == "" || slices.Contains(engines, one.name) && one.name != e.name:
+		case slices.Contains(engines, one.name) && one.name != d.Engine:
 		case one.effect == stops:
 			d.Problem = cmp.Or(d.Problem, said)
 		case one.effect == breaks:
 			d.Broken = append(d.Broken, strings.Split(said, "\n")...)
+		default:
+			d.warned = append(d.warned, strings.Split(said, "\n")...)
 		}
 	}
-	if e.name == "native" && d.Native != nil {
+	if d.Engine == "native" && d.Native != nil {
 		d.Broken = append(d.Broken, d.Native.Broken...)
 	}
 	if d.Problem == "" && e.limits != nil {
@@ -360,8 +363,8 @@ func (d *diagnosis) print(w io.Writer) {
 	if d.Native != nil && d.Engine == "native" {
 		row(w, "commands", d.commands())
 	}
-	row(w, "warning", d.warnings()...)
-	if d.read {
+	row(w, "warning", append([]string{strings.TrimPrefix(d.Configuration, d.Problem)}, d.warned...)...)
+	if d.Checks != nil { // codex-mcp.toml could be read
 		recorded := "are recorded in " + d.Log
 		if d.Log == "" {
 			recorded = "are not recorded (approvals.log)"
@@ -466,17 +469,4 @@ func (d *diagnosis) commands() string {
 		may = "run in a sandbox that reads your files, writes nothing and has no network; " + asked
 	}
 	return fmt.Sprintf("%s (sandbox_mode %s, approval_policy %s)", may, n.Sandbox, n.Policy)
-}
-
-// warnings returns what is wrong although tasks may run.
-func (d *diagnosis) warnings() (all []string) {
-	if d.Configuration != d.Problem {
-		all = append(all, d.Configuration)
-	}
-	for _, check := range checks {
-		if check.effect == warns {
-			all = append(all, strings.Split(d.Checks[check.name], "\n")...)
-		}
-	}
-	return all
 }
