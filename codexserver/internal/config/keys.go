@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -130,8 +131,8 @@ func (s *Settings) otherKeys() []key {
 			"[other providers](engines.md#another-provider), in order"},
 
 		{"http.unlocked_arguments", &h.UnlockedArguments, unset{[]any{}}, each(LockedOverHTTP), "[locked arguments](http.md#what-a-call-may-choose) that a call may choose"},
-		{"http.hosts", &h.Hosts, unset{[]any{}}, nil, "host names of the server besides this machine's"},
-		{"http.origins", &h.Origins, unset{[]any{}}, nil, "web pages that may use it, in place of this machine's"},
+		{"http.hosts", &h.Hosts, unset{[]any{}}, addresses("http://", "HOST or HOST:PORT"), "host names of the server besides this machine's"},
+		{"http.origins", &h.Origins, unset{[]any{}}, addresses("", "SCHEME://HOST or SCHEME://HOST:PORT"), "web pages that may use it, in place of this machine's"},
 		{"http.drain_timeout", &h.Drain, "30s", nil, "how long running work may continue after a signal"},
 		{name: "http.metrics"}, {name: "http.worker_idle"}, {name: "http.url"}, {name: "http.oauth"},
 		{name: "http.principals", meaning: "keys of [codex-mcp-gateway](../codexserver/gateway/README.md#keys)"},
@@ -254,6 +255,19 @@ func each(words []string, more ...string) check {
 		for i := range v.Len() {
 			if word := v.Index(i).String(); !slices.Contains(words, word) && !slices.Contains(more, word) {
 				return fmt.Errorf("%q is not one of %s", word, text.Or(words))
+			}
+		}
+		return nil
+	}
+}
+
+// addresses checks a list of origins, or of hosts, which are origins with this scheme.
+func addresses(scheme, want string) check {
+	return func(v reflect.Value) error {
+		for i := range v.Len() {
+			origin := scheme + v.Index(i).String()
+			if u, err := url.Parse(origin); err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin {
+				return fmt.Errorf("%q: want %s", v.Index(i), want)
 			}
 		}
 		return nil
