@@ -56,7 +56,7 @@ func Bare(text string) string {
 
 // Text returns text of several lines. It escapes every character that a human would not
 // see or that would move a terminal's cursor, except line breaks and tabs. It does not
-// Escape backslashes, so text may contain what looks like an escape.
+// escape backslashes, so text may contain what looks like an escape.
 func Text(text string) string {
 	var b strings.Builder
 	for i, line := range strings.Split(text, "\n") {
@@ -112,11 +112,7 @@ func OneLine(text string, limit int) string {
 func Sample(text string) (span string, whole bool) {
 	shown, _, hidden := Escape(text, "")
 	cut := Clip(shown, CommandHead, CommandTail)
-	if strings.HasPrefix(cut, "`") || strings.HasSuffix(cut, "`") || strings.TrimSpace(cut) == "" {
-		span = Code(" " + cut + " ")
-	} else {
-		span = Code(cut)
-	}
+	span = Span(cut)
 	if hidden {
 		span += " " + Hidden
 	}
@@ -189,6 +185,7 @@ func Command(argv []string) (shown string, hidden bool) {
 	return strings.Join(words, " "), hidden
 }
 
+// Word is [Command] for one word.
 func Word(word string) (shown string, hidden bool) {
 	shown, escaped, hidden := Escape(word, `\'`)
 	if !escaped {

@@ -32,8 +32,8 @@ func Text(text string, max int) string {
 	if more > 0 {
 		text = text[:maxLooked]
 	}
-	text = elicit.ShowText(text)
-	return shorten(strings.ReplaceAll(strings.ReplaceAll(text, "\n", `\n`), "\t", `\t`), max, more)
+	shown, _, _ := plain.Escape(text, "")
+	return shorten(shown, max, more)
 }
 
 // Command returns an argv as questions show it, shortened.
