@@ -16,9 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
-// lineLength is how many characters of a title are shown.
-const lineLength = 600
-
 // A printer prints the events of a conversation as blocks of lines, with an empty line between two blocks.
 // One goroutine uses it.
 type printer struct {
@@ -135,7 +132,7 @@ func (p *printer) event(m protocol.EventMsg) {
 	case protocol.PatchApprovalRequest:
 		p.waits(m.CallID, "changes to files")
 	case protocol.ExecCommandBegin:
-		p.begins(m.CallID, "$ "+cut(written(m.Command), lineLength)+"  # "+word(m.Cwd))
+		p.begins(m.CallID, "$ "+brief(written(m.Command))+"  # "+word(m.Cwd))
 		p.does("running "+written(m.Command), m.CallID)
 		if how, is := p.decided.LoadAndDelete(m.CallID); is && how != "" { // a model may use an id again
 			p.line("  ", Row(fmt.Sprint(how)))
@@ -171,18 +168,18 @@ func (p *printer) event(m protocol.EventMsg) {
 			p.line("plan: ", Row(step.Step)+" ("+word(step.Status)+")")
 		}
 	case protocol.MCPToolCallBegin:
-		p.begins(m.CallID, "* "+word(m.Invocation.Server)+" "+word(m.Invocation.Tool)+"  "+cut(Row(string(m.Invocation.Arguments)), lineLength))
+		p.begins(m.CallID, "* "+word(m.Invocation.Server)+" "+word(m.Invocation.Tool)+"  "+brief(string(m.Invocation.Arguments)))
 		p.does("calling "+m.Invocation.Server+"/"+m.Invocation.Tool, "")
 	case protocol.MCPToolCallEnd:
 		p.ends(m.CallID)
 		if m.Result.Err != nil {
-			p.line("  ", "failed: "+cut(Row(*m.Result.Err), lineLength))
+			p.line("  ", "failed: "+brief(*m.Result.Err))
 			return
 		}
 		p.line("  ", "answered · "+took(m.Duration))
 	case protocol.WebSearchEnd:
 		p.open("")
-		p.line("* ", "searched the web: "+cut(Row(m.Query), lineLength))
+		p.line("* ", "searched the web: "+brief(m.Query))
 	case protocol.ViewImageToolCall:
 		p.open("")
 		p.line("* ", "looked at an image: "+p.path(m.Path))

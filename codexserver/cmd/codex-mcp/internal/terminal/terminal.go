@@ -280,7 +280,7 @@ func (s *session) ask(ctx context.Context, asked *client.Question) (json.RawMess
 	case ctx.Err() != nil:
 		if !s.over {
 			s.p.open("gone")
-			s.p.line("· ", cut(Row(asked.Message), lineLength)+"  "+d.withdrawn())
+			s.p.line("· ", brief(asked.Message)+"  "+d.withdrawn())
 		}
 		return nil, context.Cause(ctx)
 	case s.turn.Err() != nil:

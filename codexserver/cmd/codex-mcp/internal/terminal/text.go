@@ -1,9 +1,7 @@
 package terminal
 
 import (
-	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -33,15 +31,8 @@ func plain(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, mark, `\u{25c6}`), "\t", "    ")
 }
 
-// cut shortens a line to about limit characters and adds how many it left out.
-func cut(line string, limit int) string {
-	const remark = 40 // about as long as what it says
-	if utf8.RuneCountInString(line) <= limit+remark {
-		return line
-	}
-	runes := []rune(line)
-	return string(runes[:limit]) + fmt.Sprintf("… (%d more characters)", len(runes)-limit)
-}
+// brief is Row with at most 600 characters.
+func brief(text string) string { return plaintext.OneLine(plaintext.Bare(text), 600) }
 
 // word returns a path or a name as one word on one line.
 func word(text string) string { return elicit.ShowCommand([]string{text}) }
