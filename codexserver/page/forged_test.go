@@ -146,7 +146,7 @@ func TestForged(t *testing.T) {
 		}
 	}
 	for name, body := range badBodies {
-		for _, path := range []string{"/session", question} {
+		for _, path := range []string{"/session", question, "/conversations/1/stop"} {
 			t.Run(path+"/"+name, func(t *testing.T) {
 				res, text := v.Send(v.Request("POST", path, body))
 				if res.StatusCode != 400 {

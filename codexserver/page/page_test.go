@@ -130,14 +130,9 @@ func TestAnsweredElsewhere(t *testing.T) {
 func TestStop(t *testing.T) {
 	p := listen(t, nil)
 	v := visit(t, p)
-	stopped := make(chan string, len(badBodies)+1)
+	stopped := make(chan string, 1)
 	id := "a"
 	p.Event(approval.Thread{ID: id, Stop: func() { stopped <- id }}, protocol.UserMessage{Message: "go"})
-	for name, body := range badBodies {
-		if status, _ := v.Post("/conversations/1/stop", body); status != http.StatusBadRequest || len(stopped) > 0 {
-			t.Errorf("%s: status %d, stopped %d times", name, status, len(stopped))
-		}
-	}
 	if status, body := v.Post("/conversations/1/stop", `{}`); status != http.StatusNoContent {
 		t.Fatalf("stop: %d %s", status, body)
 	}
