@@ -187,17 +187,11 @@ func (p *Page) Close() error {
 	if first {
 		close(p.done)
 	}
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		p.work.handlers.Wait()
-	}()
-	select {
-	case <-told:
-	case <-time.After(farewell):
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	_ = p.server.Shutdown(ctx)
 	err := p.server.Close()
-	<-told
+	p.work.handlers.Wait()
 	<-p.served
 	_ = p.server.Close() // of connections that were accepted meanwhile; err has any error
 	if err != nil && first {
