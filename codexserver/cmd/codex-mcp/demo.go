@@ -14,17 +14,21 @@ import (
 // playDemo runs a turn in which a script takes the place of the model, in a temporary folder with a
 // configuration of its own. It removes the folder at the end.
 func (a *askOptions) playDemo(signalled context.Context, console *terminal.Console, signals <-chan os.Signal) (code int) {
-	dir, err := demoFolder()
-	if err != nil {
-		exit(console.Err, err)
-		return terminal.StatusImpossible
-	}
+	tmp, _ := filepath.EvalSymlinks(os.TempDir()) // of one that is not there, MkdirTemp has the error
+	dir, err := os.MkdirTemp(tmp, "codex-mcp-demo")
 	defer func() {
 		code = max(code, exit(console.Err, os.RemoveAll(dir)))
 	}()
 	home := filepath.Join(dir, "home")
 	a.folder = filepath.Join(dir, "work")
 	a.folders = []string{a.folder}
+	if err == nil {
+		err = errors.Join(os.Mkdir(home, 0o700), os.Mkdir(a.folder, 0o700))
+	}
+	if err != nil {
+		exit(console.Err, err)
+		return terminal.StatusImpossible
+	}
 	a.engine = "native"
 	// The flags of the user come between: they may set the policy, but not the provider.
 	a.overrides = append(append([]string{
@@ -43,19 +47,6 @@ func (a *askOptions) playDemo(signalled context.Context, console *terminal.Conso
 		fmt.Fprintf(console.Err, "\n%s\n", demoNext(a.name))
 	}
 	return code
-}
-
-// demoFolder makes the folder of a demo, with home and work in it.
-func demoFolder() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "codex-mcp-demo"); err != nil {
-		return "", err
-	}
-	for _, name := range []string{"home", "work"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			return "", errors.Join(err, os.RemoveAll(dir))
-		}
-	}
-	return filepath.EvalSymlinks(dir)
 }
 
 // demoNext says what comes after the demo.
