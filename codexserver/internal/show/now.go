@@ -24,7 +24,7 @@ const (
 	// maxNow is how wide a line of what happens now is at most, in characters.
 	maxNow = 200
 	// maxLast is how much of a line of output is shown, in characters, and maxTail how much of an output is kept, in bytes.
-	maxLast, maxTail = 80, 1 << 10
+	maxLast, maxTail = 80, 6 << 10
 )
 
 // Line returns the line at a time, such as
@@ -80,10 +80,13 @@ func (o *Output) Lines() int {
 // Last returns the last line with something in it, which may not be whole, as it may be shown. A carriage return begins a
 // line, too, so that a progress bar shows its last state.
 func (o *Output) Last() string {
-	text := plain.Bare(strings.ToValidUTF8(string(o.tail[max(0, len(o.tail)-maxTail):]), "\uFFFD"))
-	text = strings.TrimSpace(text)
-	text = strings.TrimSpace(text[1+strings.LastIndexAny(text, "\r\n"):])
-	return strings.ReplaceAll(plain.OneLine(text, maxLast-1), `"`, "'")
+	lines := o.Excerpt()
+	return strings.ReplaceAll(plain.OneLine(lines[1+strings.LastIndexByte(lines, '\n'):], maxLast-1), `"`, "'")
+}
+
+// Excerpt is [Excerpt] of an output whose command runs.
+func (o *Output) Excerpt() string {
+	return Excerpt(string(o.tail[max(0, len(o.tail)-maxTail):]), false)
 }
 
 // Clone returns a copy, nil for nil.

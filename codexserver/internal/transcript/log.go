@@ -6,8 +6,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 )
 
 // How many bytes are kept of one thread in its file. Without a file it is a quarter of each.
@@ -95,7 +93,7 @@ func (l *Log) End(err error) {
 		l.running = false
 		for _, o := range l.open {
 			o.unended = true
-			if lines := show.Excerpt(string(o.last), false); lines != "" {
+			if lines := o.last.Excerpt(); lines != "" {
 				l.shows(entryOf(fmt.Sprintf("command %d had printed:", o.number), lines, maxEntry, printed))
 			}
 			l.ended(o, string(o.begins))

@@ -22,11 +22,11 @@ const (
 type output struct {
 	number   int
 	runs     bool
-	unended  bool   // the turn ended before the command
-	last     []byte // what it has printed last, while it runs
-	begins   []byte // what a command that runs has printed first, at most maxOutput bytes with those of all others
-	at, size int64  // where the output of another is in its ring
-	omitted  int64  // bytes that were left out
+	unended  bool        // the turn ended before the command
+	last     show.Output // what it has printed last, while it runs
+	begins   []byte      // what a command that runs has printed first, at most maxOutput bytes with those of all others
+	at, size int64       // where the output of another is in its ring
+	omitted  int64       // bytes that were left out
 }
 
 // Begins writes the begin of a command, and returns its number in the thread.
@@ -53,7 +53,7 @@ func (l *Log) Prints(m protocol.ExecCommandOutputDelta) {
 			return
 		}
 		if len(l.open) <= maxOpen {
-			o.prints(m.Chunk)
+			o.last.Write(m.Chunk)
 		}
 		for _, other := range l.open {
 			room -= len(other.begins)
@@ -86,7 +86,7 @@ func (l *Log) Ends(m protocol.ExecCommandEnd) {
 // ended writes the output of a command that runs no more.
 func (l *Log) ended(o *output, all string) {
 	all, left := middle(valid(all), maxOutput)
-	o.runs, o.begins, o.last, o.omitted = false, nil, nil, o.omitted+int64(left)
+	o.runs, o.begins, o.last, o.omitted = false, nil, show.Output{}, o.omitted+int64(left)
 	o.at, o.size = l.outputs.end, int64(len(all))
 	l.outputs.write(all)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
 )
 
@@ -33,7 +32,7 @@ func (l *Log) Last(most int) string {
 	defer l.mu.Unlock()
 	text := string(l.shown)
 	for _, o := range l.list {
-		if lines := show.Excerpt(string(o.last), false); o.runs && lines != "" {
+		if lines := o.last.Excerpt(); o.runs && lines != "" {
 			text += entryOf(fmt.Sprintf("command %d has printed:", o.number), lines, maxEntry, printed)
 		}
 	}
@@ -41,11 +40,4 @@ func (l *Log) Last(most int) string {
 		_, text, _ = strings.Cut(last, "\n")
 	}
 	return text
-}
-
-// prints keeps the last of what a command that runs has printed.
-func (o *output) prints(chunk []byte) {
-	if o.last = append(o.last, chunk...); len(o.last) > 2*maxShown {
-		o.last = append(o.last[:0], o.last[len(o.last)-maxShown:]...)
-	}
 }
