@@ -208,7 +208,7 @@ const thinking = "thinking"
 
 // trimmed returns a text of a model or the server as it is shown.
 func trimmed(text string) string {
-	return strings.Join(linesOf(Prose(strings.ReplaceAll(strings.Trim(text, "\r\n"), "\r\n", "\n"))), "\n")
+	return Prose(strings.ReplaceAll(strings.Trim(text, "\r\n"), "\r\n", "\n"))
 }
 
 // piece prints the lines that a piece of a message completes. It prints nothing of a message that may go to

@@ -39,13 +39,3 @@ func word(text string) string { return elicit.ShowCommand([]string{text}) }
 
 // written returns a command as a person would write it, on one line.
 func written(argv []string) string { return elicit.ShowCommand(decide.Written(argv)) }
-
-// linesOf splits text where a program ended its lines or would write over them, so that nothing is hidden.
-// A line break at the end does not begin a line.
-func linesOf(text string) []string {
-	if text == "" {
-		return nil
-	}
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-}
