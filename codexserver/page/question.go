@@ -99,9 +99,7 @@ func viewQuestion(r *approval.Request) *questionView {
 			v.hides(m.Links[to], to)
 			v.note(fmt.Sprintf("The patch names %s, from which symbolic links lead to %s.", path(m.Links[to]), path(to)))
 		}
-		for _, note := range m.Notes {
-			v.note(note)
-		}
+		v.note(m.Notes...)
 		subject = m.Subject
 	default:
 		v.Kind, v.Message, v.Facts = "other", elicit.ShowText(q.Message), facts(q.Meta)
@@ -122,9 +120,7 @@ func (v *questionView) exec(m protocol.ExecApprovalRequest) {
 	} else {
 		v.Reason = elicit.ShowText(m.Reason)
 	}
-	for _, note := range m.Notes {
-		v.note(note)
-	}
+	v.note(m.Notes...)
 	v.note(m.Tip)
 	v.Covers = "Approve once covers this one run."
 	if v.Inside {
@@ -141,9 +137,11 @@ func (v *questionView) hides(texts ...string) {
 	}
 }
 
-func (v *questionView) note(text string) {
-	if text != "" {
-		v.Notes = append(v.Notes, elicit.ShowText(text))
+func (v *questionView) note(texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			v.Notes = append(v.Notes, elicit.ShowText(text))
+		}
 	}
 }
 
