@@ -51,7 +51,7 @@ an engine or a network, and 130 after ctrl-C.`,
 		SuggestFor: []string{"exec", "run", "review", "resume", "demo"},
 		Args:       cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, task []string) error {
-			a.task, o.announcing, o.ask, o.run = task, linkOnce, a, a.Run
+			a.task, o.announcing, o.run = task, linkOnce, a.Run
 			a.again, a.left = a.repeated(cmd.Flags())
 			return a.check(cmd.Flags())
 		},

@@ -39,7 +39,6 @@ type options struct {
 	turns     int      // the number of concurrent turns; 0 means no limit
 
 	announcing announcing
-	ask        *askOptions // those of ask, else nil
 
 	warnings []string // about flags of codex without effect
 	refusals []string // about flags of codex that end the start
