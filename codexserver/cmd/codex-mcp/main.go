@@ -5,7 +5,7 @@
 //	codex-mcp ask [flags] task
 //	codex-mcp shared [stop]
 //	codex-mcp page [flags] [ID]
-//	codex-mcp rules [flags]
+//	codex-mcp rules
 //	codex-mcp doctor [flags]
 //	codex-mcp completion bash|zsh|fish|powershell
 //

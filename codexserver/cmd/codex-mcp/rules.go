@@ -14,14 +14,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
-	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 )
 
 func (o *options) rulesCommand() *cobra.Command {
-	inJSON := false
 	cmd := &cobra.Command{
-		Use:   "rules [flags]",
+		Use:   "rules",
 		Short: "List, add and remove rules that let commands run in the sandbox",
 		Long: `Lists the rules that were accepted with the answer to a question, and those that you
 added, for all servers with the same $CODEX_HOME. They let commands run in the sandbox
@@ -34,10 +32,9 @@ to read there.`,
 			return cobra.NoArgs(cmd, args)
 		},
 		Run: func(*cobra.Command, []string) {
-			o.run = withRules(func(s *rulefile.Store, out io.Writer) error { return listRules(s, inJSON, out) })
+			o.run = withRules(listRules)
 		},
 	}
-	cmd.Flags().BoolVar(&inJSON, "json", false, "print each rule as one line of JSON")
 	add := &cobra.Command{
 		Use:   "add -- command [word …]",
 		Short: "Let commands that begin so run in the sandbox without a question",
@@ -95,23 +92,17 @@ func withRules(f func(s *rulefile.Store, out io.Writer) error) runner {
 }
 
 // listRules shows the rules.
-func listRules(s *rulefile.Store, inJSON bool, out io.Writer) error {
+func listRules(s *rulefile.Store, out io.Writer) error {
 	kept, err := s.List()
 	var b bytes.Buffer
 	for _, k := range kept {
-		if inJSON {
-			if raw, err := json.Marshal(k); err == nil { // what was read can always be encoded
-				b.WriteString(terminal.Line(raw))
-			}
-			continue
-		}
 		by := k.By
 		if k.Principal != "" {
 			by += " of " + k.Principal
 		}
 		fmt.Fprintf(&b, "%4d  %s\n      accepted %s by the %s\n", k.Number, terminal.Row(k.Rule.Words()), k.At.Local().Format(time.DateTime), terminal.Row(by))
 	}
-	if len(kept) == 0 && err == nil && !inJSON {
+	if len(kept) == 0 && err == nil {
 		b.WriteString("no rules were accepted\n")
 	}
 	_, writeErr := out.Write(b.Bytes())
