@@ -216,14 +216,11 @@ func (b *board) stop(id int) bool {
 	return i >= 0
 }
 
-// shown returns the threads of the conversations, the newest first, and the number of open questions.
-func (b *board) shown() (threads []string, open int) {
+// open returns the number of open questions.
+func (b *board) open() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, c := range slices.Backward(b.conversations) {
-		threads = append(threads, c.thread.ID)
-	}
-	return threads, len(b.byRequest)
+	return len(b.byRequest)
 }
 
 // event follows the state of a conversation. Its log has what happened.

@@ -114,9 +114,8 @@ func (p *Page) link(secret string) string {
 // Address returns the page's own origin, as browsers send it.
 func (p *Page) Address() string { return "http://" + p.host }
 
-// Shown returns the ids of the conversations that the page shows, the newest first, and the
-// number of open questions.
-func (p *Page) Shown() (threads []string, open int) { return p.board.shown() }
+// Open returns the number of open questions.
+func (p *Page) Open() int { return p.board.open() }
 
 // Watched reports whether the page is open in a browser.
 func (p *Page) Watched() bool { return p.work.watched() }

@@ -120,9 +120,8 @@ func (c *configuration) offerLinks(engine string) (end func() error) {
 func (c *configuration) status(engine string) shared.Status {
 	s := shared.Status{Version: program.Version(), About: "engine " + engine}
 	if c.page != nil {
-		threads, open := c.page.Shown()
 		folder, _ := os.Getwd()
-		s.Page = &shared.Page{Address: c.page.Address(), Threads: threads, Open: open, Folder: cmp.Or(folder, "a folder that has gone")}
+		s.Page = &shared.Page{Address: c.page.Address(), Open: c.page.Open(), Folder: cmp.Or(folder, "a folder that has gone")}
 	}
 	return s
 }
@@ -133,8 +132,7 @@ func (o *options) pageCommand() *cobra.Command {
 		Short: "Print a new link to the approvals page",
 		Long: `Prints a new link to the approvals page of a server or of ask, at a terminal only. The
 link opens the page once, within an hour. If several processes with the same $CODEX_HOME
-have a page, it lists them. ID is the id of a process, the port of a page, or the id of a
-conversation or its beginning.`,
+have a page, it lists them. ID is the id of a process.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			id := strings.Join(args, " ")
@@ -166,7 +164,7 @@ func printLink(ctx context.Context, id string, stdout, stderr io.Writer) error {
 	all, _ := answers(ctx, folder, names, shared.Look, stderr)
 	all = slices.DeleteFunc(all, func(s *shared.Status) bool { return s.Page == nil })
 	slices.Reverse(all)
-	found := slices.DeleteFunc(slices.Clone(all), func(s *shared.Status) bool { return id != "" && !hasPage(s, id) })
+	found := slices.DeleteFunc(slices.Clone(all), func(s *shared.Status) bool { return id != "" && id != strconv.Itoa(s.PID) })
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -174,7 +172,7 @@ func printLink(ctx context.Context, id string, stdout, stderr io.Writer) error {
 		return errNoPage
 	case len(found) == 0:
 		listPages(stdout, all)
-		return fmt.Errorf("page: no process, port or conversation %.200q", id)
+		return fmt.Errorf("page: no process %.200q", id)
 	case len(found) > 1:
 		listPages(stdout, found)
 		return errors.New("page: there are several; name one, as in codex-mcp page " + strconv.Itoa(found[0].PID))
@@ -194,16 +192,10 @@ func printLink(ctx context.Context, id string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// hasPage reports whether an id means a process.
-func hasPage(s *shared.Status, id string) bool {
-	return id == strconv.Itoa(s.PID) || strings.HasSuffix(s.Page.Address, ":"+id) ||
-		slices.ContainsFunc(s.Page.Threads, func(thread string) bool { return strings.HasPrefix(thread, id) })
-}
-
 // listPages prints one line for each process.
 func listPages(w io.Writer, all []*shared.Status) {
 	for _, s := range all {
-		fmt.Fprintf(w, "process %d: %s in %s, open questions %d, conversations %d, since %s\n",
-			s.PID, terminal.Row(s.Page.Address), terminal.Row(s.Page.Folder), s.Page.Open, len(s.Page.Threads), s.Began.Local().Format(time.DateTime))
+		fmt.Fprintf(w, "process %d: %s in %s, open questions %d, since %s\n",
+			s.PID, terminal.Row(s.Page.Address), terminal.Row(s.Page.Folder), s.Page.Open, s.Began.Local().Format(time.DateTime))
 	}
 }

@@ -70,10 +70,8 @@ type Page struct {
 	Address string `json:"address"`
 	// Folder is the process's working folder.
 	Folder string `json:"folder"`
-	// Threads are the ids of the conversations that it shows, the newest first, and Open is the
-	// number of open questions.
-	Threads []string `json:"threads"`
-	Open    int      `json:"open"`
+	// Open is the number of open questions.
+	Open int `json:"open"`
 }
 
 // Conn is a connection between two processes.
