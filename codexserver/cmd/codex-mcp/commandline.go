@@ -102,7 +102,6 @@ engine of its own. It replaces codex mcp-server and takes the same flags.`
 func (o *options) commands(line []string) *cobra.Command {
 	o.line = line
 	root := o.rootCommand()
-	root.SetGlobalNormalizationFunc(rename)
 	// Codex up to 0.42 has the commands mcp and mcp serve.
 	server, old, older := o.serverCommand("mcp-server"), o.serverCommand("mcp"), o.serverCommand("serve")
 	old.Hidden, older.Hidden = true, true

@@ -122,17 +122,6 @@ func (o *options) feature(value string) func(string) error {
 	}
 }
 
-// rename maps the other names of flags to their names.
-func rename(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	switch name {
-	case "cwd":
-		name = "cd"
-	case "approval-policy":
-		name = "ask-for-approval"
-	}
-	return pflag.NormalizedName(name)
-}
-
 func (o *options) logLevel(s string) error {
 	o.logs = true
 	return oneOf([]string{"debug", "info", "warn", "error"}, func(s string) error { return o.log.UnmarshalText([]byte(s)) })(strings.ToLower(s))
