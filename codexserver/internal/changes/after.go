@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
 // maxDiff bounds the diff of a turn, in bytes.
@@ -142,9 +142,9 @@ func originOf(c git.Change, said *git.Change, ran bool) protocol.ChangeOrigin {
 
 // changed returns a change for the result.
 func changed(c git.Change, by protocol.ChangeOrigin) protocol.Change {
-	one := protocol.Change{Path: show.Path(c.Path), Kind: string(c.Kind), By: by}
+	one := protocol.Change{Path: shown(c.Path), Kind: string(c.Kind), By: by}
 	if c.From != "" {
-		one.From = show.Path(c.From)
+		one.From = shown(c.From)
 	}
 	if c.Lines != nil {
 		one.Added, one.Removed = new(c.Lines.Added), new(c.Lines.Removed)
@@ -155,7 +155,7 @@ func changed(c git.Change, by protocol.ChangeOrigin) protocol.Change {
 // unknown returns gaps for the result.
 func unknown(gaps ...git.Gap) (list []protocol.Unknown) {
 	for _, gap := range gaps {
-		list = append(list, protocol.Unknown{Path: show.Path(gap.Path), Why: show.Text(gap.Why, show.MaxWords)})
+		list = append(list, protocol.Unknown{Path: shown(gap.Path), Why: plain.Short(gap.Why, plain.MaxWords)})
 	}
 	return list
 }

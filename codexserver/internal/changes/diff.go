@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
 // maxNamed bounds the files that a diff names without showing them.
@@ -18,11 +18,11 @@ func omitted(all, elsewhere []git.Change) string {
 	n := notes{}
 	for _, c := range all {
 		if c.Why != "" {
-			n.add("not in this diff ("+c.Why+")", string(c.Kind)+" "+show.Path(c.Path))
+			n.add("not in this diff ("+c.Why+")", string(c.Kind)+" "+shown(c.Path))
 		}
 	}
 	for _, c := range elsewhere {
-		n.add("changed by patches outside of the folder", string(c.Kind)+" "+show.Path(c.Path))
+		n.add("changed by patches outside of the folder", string(c.Kind)+" "+shown(c.Path))
 	}
 	return n.text()
 }
@@ -62,7 +62,7 @@ func diffOfPatches(diff, dir string) string {
 		}
 		if why != "" {
 			head, _, _ := strings.Cut(section, "\n")
-			n.add("not in this diff ("+why+")", show.Text(strings.TrimPrefix(head, "diff --git "), show.MaxPath))
+			n.add("not in this diff ("+why+")", plain.Short(strings.TrimPrefix(head, "diff --git "), plain.MaxPath))
 			continue
 		}
 		b.WriteString(section)

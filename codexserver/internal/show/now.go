@@ -1,3 +1,4 @@
+// Package show has the line of what a turn does now, and the output of its commands in short.
 package show
 
 import (

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -72,7 +72,7 @@ func (a *codexArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRe
 		if tree, err = t.addWorktree(ctx, cwd); err != nil {
 			return nil, err
 		}
-		cfg.Cwd, b.Order.Worktree = tree.Cwd, &protocol.Worktree{Path: show.Text(tree.Path, maxTree), Branch: show.Text(tree.Branch, maxName)}
+		cfg.Cwd, b.Order.Worktree = tree.Cwd, &protocol.Worktree{Path: plain.Short(tree.Path, maxTree), Branch: plain.Short(tree.Branch, maxName)}
 		b.Remark(fmt.Sprintf("The conversation works in the git worktree %s, on the new branch %s. Commit there what is to stay, with git.", tree.Path, tree.Branch))
 	}
 	th, err := c.Threads.Start(ctx, c.caller(), cfg, attend)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -92,8 +91,8 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 			s := t.State()
 			row.Status, row.Doing = s.Status, s.Words()
 			if s.Status.Ended() {
-				row.Doing = show.Brief(t.Result().Content)
-				if changed := show.Changes(t.Result().Changes); changed != "" {
+				row.Doing = plain.Brief(t.Result().Content)
+				if changed := pathsOf(t.Result().Changes); changed != "" {
 					row.Doing += "; changed: " + changed
 				}
 			}
@@ -121,7 +120,7 @@ func (l *list) words() string {
 	}
 	switch {
 	case l.NextCursor != nil:
-		lines = append(lines, "More: cursor "+show.Text(*l.NextCursor, show.MaxWords))
+		lines = append(lines, "More: cursor "+plain.Short(*l.NextCursor, plain.MaxWords))
 	case len(lines) == 0:
 		lines = append(lines, "No conversation.")
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -52,8 +51,8 @@ func (*modelsArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 	size := 0
 	for _, m := range list.Models {
 		row := modelRow{
-			Model: show.Brief(m.Name), Default: m.IsDefault, Profiles: briefs(m.Profiles), Efforts: briefs(m.Efforts),
-			DefaultEffort: show.Brief(string(m.DefaultEffort)), Description: show.Brief(m.Description),
+			Model: plain.Brief(m.Name), Default: m.IsDefault, Profiles: briefs(m.Profiles), Efforts: briefs(m.Efforts),
+			DefaultEffort: plain.Brief(string(m.DefaultEffort)), Description: plain.Brief(m.Description),
 		}
 		if size += len(row.Model) + len(row.Description) + len(strings.Join(row.Profiles, `","`)) + len(strings.Join(row.Efforts, `","`)) + 100; size > maxModelText {
 			out.Notes = append(out.Notes, "there are more models")
@@ -67,7 +66,7 @@ func (*modelsArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 // briefs returns the first names of a list as status lines.
 func briefs[S ~string](names []S) (all []string) {
 	for _, name := range names[:min(len(names), maxModelEntries)] {
-		all = append(all, show.Brief(string(name)))
+		all = append(all, plain.Brief(string(name)))
 	}
 	return all
 }

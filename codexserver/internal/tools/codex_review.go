@@ -9,10 +9,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -139,7 +139,7 @@ func (a *reviewArguments) end(answer string, did *protocol.TurnResult, failed er
 		return nothing.Error(), nil
 	}
 	if failed != nil {
-		did.Outcome, did.Why = protocol.ReviewUnknown, show.Text(failed.Error(), show.MaxWords)
+		did.Outcome, did.Why = protocol.ReviewUnknown, plain.Short(failed.Error(), plain.MaxWords)
 		return answer, failed
 	}
 	words, err := a.task.Read(answer, did)

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -65,7 +65,7 @@ func hint(thread string, did *protocol.TurnResult, more bool) string {
 	if more {
 		words += "; codex-show has the whole answer"
 	}
-	if changed := show.Changes(did.Changes); changed != "" {
+	if changed := pathsOf(did.Changes); changed != "" {
 		words += "; changed: " + changed
 	}
 	return "[" + words + "]"
@@ -82,7 +82,7 @@ func notDone(did *turn.Result) []string {
 		if r.Kind == "patch" {
 			r.What = "changes of " + r.What
 		}
-		if r.Why = show.Brief(strings.TrimPrefix(r.Why, "not run: ")); strings.Contains(remarks, strings.ToLower(r.Why)) {
+		if r.Why = plain.Brief(strings.TrimPrefix(r.Why, "not run: ")); strings.Contains(remarks, strings.ToLower(r.Why)) {
 			r.Why = ""
 		}
 		line := "N" + strings.TrimPrefix(r.String(), "n") // such as "Not run: `git push` (declined)"
@@ -134,7 +134,7 @@ func (b *begun) still(c *Call) *mcptypes.CallToolResult {
 	did.ThreadID, did.Status = b.ThreadID(), s.Status
 	if len(did.Commands)+len(did.Changes) > 0 {
 		words += "Until now " + doneUntil(&did)
-		if changed := show.Changes(did.Changes); changed != "" {
+		if changed := pathsOf(did.Changes); changed != "" {
 			words += ": " + changed
 		}
 		words += ". "
@@ -233,3 +233,12 @@ func forModel(r *mcptypes.CallToolResult, lines ...string) {
 
 // joined joins the texts with empty lines.
 func joined(texts []string) string { return strings.Join(texts, "\n\n") }
+
+// pathsOf returns the first paths of what has changed, and the number of all if there are more.
+func pathsOf(list []protocol.Change) string {
+	paths := make([]string, len(list))
+	for i, one := range list {
+		paths[i] = one.Path
+	}
+	return plain.Paths(paths)
+}

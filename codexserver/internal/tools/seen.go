@@ -9,10 +9,10 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
 const (
@@ -141,7 +141,7 @@ func (ts *Seen) Busy() bool {
 // the turn does. The oldest one is the first.
 func (ts *Seen) Working() (all []string) {
 	for _, t := range ts.all(func(t *begun) bool { return !t.over() }) {
-		all = append(all, fmt.Sprintf("%s in %s: %s", t.ThreadID(), show.Path(t.thread.Info().Cwd), t.State().Line()))
+		all = append(all, fmt.Sprintf("%s in %s: %s", t.ThreadID(), plain.Short(t.thread.Info().Cwd, plain.MaxPath), t.State().Line()))
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
@@ -220,7 +220,7 @@ func TestCut(t *testing.T) {
 	for words, want := range map[string]string{
 		"": "", "one": "one", "  one \n two": "one", "é\xff": `é\xff`, strings.Repeat("é", 201): strings.Repeat("é", 200) + "…",
 	} {
-		if got := show.Brief(words); got != want {
+		if got := plain.Brief(words); got != want {
 			t.Errorf("%q: %q, want %q", words, got, want)
 		}
 	}

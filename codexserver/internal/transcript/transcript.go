@@ -11,9 +11,9 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
 const (
@@ -172,11 +172,11 @@ func (l *Log) Decided(r *approval.Request, d approval.Decision) {
 func aboutOf(r *approval.Request) string {
 	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
-		return show.Status(commandLine(decide.Written(m.Command)))
+		return plain.Status(commandLine(decide.Written(m.Command)))
 	case protocol.PatchApprovalRequest:
-		return show.Paths(slices.Sorted(maps.Keys(m.Changes)))
+		return plain.Paths(slices.Sorted(maps.Keys(m.Changes)))
 	}
-	return show.Brief(r.Question.Message)
+	return plain.Brief(r.Question.Message)
 }
 
 func patchLines(changes map[string]protocol.FileChange) string {
@@ -192,6 +192,6 @@ func patchLines(changes map[string]protocol.FileChange) string {
 }
 
 // Line returns a text as one line for an entry, without hidden characters, at most 2 KiB long.
-func Line(s string) string { return show.Text(s, maxLine) }
+func Line(s string) string { return plain.Short(s, maxLine) }
 
-func commandLine(argv []string) string { return show.Line(argv, maxLine) }
+func commandLine(argv []string) string { return plain.ShortCommand(argv, maxLine) }

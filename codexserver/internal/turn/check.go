@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
 // noProgram is the exit code of shells for a program that is not there.
@@ -24,8 +24,8 @@ func (t *Turn) Checking(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.check.running = true
-	t.check.last = &protocol.Check{Command: show.Text(line, show.MaxWords), Tries: t.check.tries + 1, Why: "it did not end"}
-	t.now.do(show.Status("checking: "+line), "")
+	t.check.last = &protocol.Check{Command: plain.Short(line, plain.MaxWords), Tries: t.check.tries + 1, Why: "it did not end"}
+	t.now.do(plain.Status("checking: "+line), "")
 	t.now.change()
 }
 
@@ -37,7 +37,7 @@ func (t *Turn) Checked(out engine.Checked) (words string, passed, verdict bool) 
 	t.check.running = false
 	t.now.do(thinking, "")
 	c := t.check.last
-	c.Why, c.ExitCode, c.Output = show.Text(out.Why, show.MaxWords), out.ExitCode, elicit.ShowText(out.Output)
+	c.Why, c.ExitCode, c.Output = plain.Short(out.Why, plain.MaxWords), out.ExitCode, elicit.ShowText(out.Output)
 	verdict = out.Why == "" && out.ExitCode != nil
 	switch {
 	case !verdict:

@@ -9,10 +9,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
 // Changes reports whether an event begins something that may change files.
@@ -48,7 +48,7 @@ func (t *Turn) Add(id string, log *transcript.Log, m protocol.EventMsg) Step {
 	defer t.mu.Unlock()
 	s := Step{Event: m}
 	t.add(id, log, &s)
-	if s.Doing = show.Status(s.Doing); s.Doing != "" {
+	if s.Doing = plain.Status(s.Doing); s.Doing != "" {
 		run, _ := m.(protocol.ExecCommandBegin)
 		t.now.do(s.Doing, run.CallID)
 	}
@@ -84,7 +84,7 @@ func (t *Turn) add(id string, log *transcript.Log, s *Step) {
 	case protocol.BackgroundEvent:
 		s.Doing = m.Message
 		if m.Remark {
-			t.remark([]string{show.Text(m.Message, show.MaxWords) + "."})
+			t.remark([]string{plain.Short(m.Message, plain.MaxWords) + "."})
 		}
 		switch {
 		case m.Refused != nil:
@@ -137,7 +137,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 		t.tokens.answered = true
 	case protocol.ExecCommandBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		s.Event, s.Doing = m, "running "+elicit.ShowCommand(show.Begins(decide.Written(m.Command)))
+		s.Event, s.Doing = m, "running "+elicit.ShowCommand(plain.Begins(decide.Written(m.Command)))
 		if t.check.running {
 			s.Doing = "checking: " + t.check.last.Command
 		}
@@ -231,7 +231,7 @@ func (t *Turn) begins(call string, about record.Subject) *record.Line {
 func (t *Turn) ended(call string, exit int, took protocol.Duration, words string) (command *protocol.Command, line *record.Line) {
 	line = &record.Line{
 		Event: record.Ends, Call: call,
-		Outcome: record.Outcome{Exit: &exit, Took: time.Duration(took).Milliseconds(), Words: show.Status(words)},
+		Outcome: record.Outcome{Exit: &exit, Took: time.Duration(took).Milliseconds(), Words: plain.Status(words)},
 	}
 	if one := t.commands.open[call]; one != nil {
 		command, line.DecisionID = one.command, one.id
@@ -261,15 +261,15 @@ func (t *Turn) ruled(m protocol.BackgroundEvent) *record.Line {
 // refuse records what was not approved, by whom and for which reason. Kind is that of neither a command nor a patch.
 func (t *Turn) refuse(kind string, r *protocol.Refused, by approval.Decider, reason string) {
 	out := protocol.Refusal{
-		Kind: kind, What: show.Text(r.Tool, show.MaxWords), Why: show.Text(r.Reason, show.MaxWords), By: show.Text(string(by), show.MaxName), Reason: reason,
+		Kind: kind, What: plain.Short(r.Tool, plain.MaxWords), Why: plain.Short(r.Reason, plain.MaxWords), By: plain.Short(string(by), plain.MaxName), Reason: reason,
 	}
 	switch {
 	case r.Host != "":
-		out.Kind, out.What = "host", show.Text(r.Host, show.MaxName)
+		out.Kind, out.What = "host", plain.Short(r.Host, plain.MaxName)
 	case len(r.Command) > 0:
-		out.Kind, out.What, out.Cwd = "command", show.Command(r.Command), t.cwd(r.Cwd)
+		out.Kind, out.What, out.Cwd = "command", plain.ShortCommand(r.Command, plain.MaxWords), t.cwd(r.Cwd)
 	case len(r.Changes) > 0:
-		out.Kind, out.What = "patch", show.Paths(slices.Sorted(maps.Keys(r.Changes)))
+		out.Kind, out.What = "patch", plain.Paths(slices.Sorted(maps.Keys(r.Changes)))
 	}
 	t.refused = keep(append(t.refused, out), &t.dropped.Refused)
 }

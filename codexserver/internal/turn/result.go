@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json/jsontext"
@@ -82,13 +82,13 @@ func (t *Turn) conclude(err error) *Result {
 		t.Remark(words)
 	}
 	if spent != nil {
-		did.Stopped = show.Text(spent.Error(), show.MaxWords)
+		did.Stopped = plain.Short(spent.Error(), plain.MaxWords)
 	}
 	if t.Order.Read != nil {
 		answer, err = t.Order.Read(answer, &did, err)
 	}
 	texts := append([]string{t.Cut(answer, t.Order.Most)}, t.Remarks()...)
-	did.ThreadID, did.Worktree = show.Text(t.ThreadID(), show.MaxName), t.Order.Worktree
+	did.ThreadID, did.Worktree = plain.Short(t.ThreadID(), plain.MaxName), t.Order.Worktree
 	did.Content = cmp.Or(hidden, strings.Join(texts, "\n\n"))
 	if t.Order.Shows {
 		did.Truncated.See = "codex-show has the rest"

@@ -8,6 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
 // moment is what a turn does now.
@@ -56,7 +57,7 @@ func (t *Turn) State() State {
 	s := State{Status: protocol.StatusRunning, Now: t.now.Now}
 	s.Output = s.Output.Clone()
 	if len(t.now.questions) > 0 {
-		s.Status, s.Question, s.Where, s.Asked = protocol.StatusWaiting, show.Brief(Subject(t.now.questions[0])), t.now.where, t.now.asked
+		s.Status, s.Question, s.Where, s.Asked = protocol.StatusWaiting, plain.Brief(Subject(t.now.questions[0])), t.now.where, t.now.asked
 	}
 	if t.over() {
 		s.Status = t.status
@@ -130,7 +131,7 @@ func (t *Turn) Seen() {
 func Subject(r *approval.Request) string {
 	switch e := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
-		return "`" + elicit.ShowCommand(show.Begins(e.Command)) + "`"
+		return "`" + elicit.ShowCommand(plain.Begins(e.Command)) + "`"
 	case protocol.HostRequest:
 		return "the host " + e.Host
 	case protocol.PatchApprovalRequest:

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -304,11 +305,11 @@ func (t *Turn) So() protocol.TurnResult {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := protocol.TurnResult{
-		ThreadID: show.Text(t.place.thread, show.MaxName), Status: t.status, Model: show.Text(t.place.model, show.MaxName), Rerouted: reroutes(t.place.rerouted),
+		ThreadID: plain.Short(t.place.thread, plain.MaxName), Status: t.status, Model: plain.Short(t.place.model, plain.MaxName), Rerouted: reroutes(t.place.rerouted),
 		DurationMS: t.time.duration.Milliseconds(), Usage: t.tokens.shown(), Refused: slices.Clone(t.refused), Truncated: t.dropped,
 	}
 	for _, step := range t.plan {
-		r.Plan = append(r.Plan, protocol.PlanStep{Step: show.Text(step.Step, show.MaxWords), Status: show.Text(step.Status, show.MaxName)})
+		r.Plan = append(r.Plan, protocol.PlanStep{Step: plain.Short(step.Step, plain.MaxWords), Status: plain.Short(step.Status, plain.MaxName)})
 	}
 	for _, c := range t.commands.list {
 		r.Commands = append(r.Commands, *c)
@@ -349,8 +350,8 @@ func reroutes(list []protocol.ModelReroute) (all []protocol.Rerouted) {
 	size := 0
 	for i, m := range list[:min(len(list), most)] {
 		one := protocol.Rerouted{
-			FromProvider: show.Text(m.FromProvider, show.MaxName), FromModel: show.Text(m.FromModel, show.MaxName),
-			ToProvider: show.Text(m.ToProvider, show.MaxName), ToModel: show.Text(m.ToModel, show.MaxName), Reason: show.Text(m.Reason, maxReason),
+			FromProvider: plain.Short(m.FromProvider, plain.MaxName), FromModel: plain.Short(m.FromModel, plain.MaxName),
+			ToProvider: plain.Short(m.ToProvider, plain.MaxName), ToModel: plain.Short(m.ToModel, plain.MaxName), Reason: plain.Short(m.Reason, maxReason),
 		}
 		raw, _ := json.Marshal(one, jsontext.AllowInvalidUTF8(true))
 		if size += len(raw); i > 0 && size > room {
@@ -392,7 +393,7 @@ func (t *Turn) cwd(cwd string) string {
 	if cwd == t.place.dir || cwd == t.place.real {
 		return ""
 	}
-	return show.Text(cwd, show.MaxPath)
+	return plain.Short(cwd, plain.MaxPath)
 }
 
 // acts records that something begins, which may change files.
@@ -406,7 +407,7 @@ func (t *Turn) reroute(m protocol.ModelReroute) {
 	t.place.model = m.ToModel
 	if len(t.place.rerouted) < maxRerouted {
 		t.place.rerouted = append(slices.Clip(t.place.rerouted), m)
-		t.remark([]string{show.Text(m.Words(), show.MaxWords) + "."})
+		t.remark([]string{plain.Short(m.Words(), plain.MaxWords) + "."})
 	}
 }
 
@@ -466,7 +467,7 @@ func (t *Turn) runs(m protocol.ExecCommandBegin, number int) {
 	c.ran, c.last = true, max(c.last+1, number)
 	one := c.open[m.CallID]
 	one.command = &protocol.Command{
-		ID: c.last, Command: show.Command(m.Command), Cwd: t.cwd(m.Cwd), ApprovedBy: show.Text(string(one.by), show.MaxName),
+		ID: c.last, Command: plain.ShortCommand(m.Command, plain.MaxWords), Cwd: t.cwd(m.Cwd), ApprovedBy: plain.Short(string(one.by), plain.MaxName),
 		Check: t.check.running,
 	}
 	c.list = keep(append(c.list, one.command), &t.dropped.Commands)
