@@ -48,7 +48,7 @@ func splitBatch(line []byte) (elements [][]byte, fault *Error) {
 		if len(elements) == maxBatch {
 			return nil, Errorf(CodeInvalidRequest, "the batch has more than %d messages", maxBatch)
 		}
-		end, _ := skipValue(line, i, len(line)) // the depth was checked
+		end, _ := skipValue(line, i, len(line), nil) // the depth was checked
 		elements = append(elements, line[i:end])
 		if i = skipSpace(line, end); line[i] == ']' {
 			return elements, nil

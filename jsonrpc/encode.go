@@ -163,7 +163,7 @@ func writeRaw(b *bytes.Buffer, raw []byte) error {
 		b.WriteString("null")
 		return nil
 	}
-	if _, f := checkValue(raw, 10000); f != scanOK {
+	if _, f := checkValue(raw, 10000, nil); f != scanOK {
 		return errRaw
 	}
 	if bytes.IndexByte(raw, '\n') >= 0 {

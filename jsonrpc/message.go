@@ -90,29 +90,16 @@ func (m *message) parse(line []byte, d dialect) {
 	*m = message{}
 	// The whole line is scanned before anything is decided: a request whose last byte is wrong
 	// must not be handled.
-	i := skipSpace(line, 0)
-	if i < len(line) && line[i] == '{' {
-		var e envelope
-		end, f := e.scan(line, i+1, d.depth-1)
-		if f == scanOK {
-			if end = skipSpace(line, end); end != len(line) {
-				f = scanSyntax
-			}
-		}
-		if f != scanOK {
-			m.refuse(line, end, f, d)
-			return
-		}
-		m.classify(&e, d)
+	var e envelope
+	end, f := checkValue(line, d.depth, &e)
+	if f != scanOK {
+		m.refuse(line, end, f, d)
 		return
 	}
-	// Not an object. It is still scanned, to distinguish what is not JSON from JSON that
-	// is not a message.
-	end, f := checkValue(line, d.depth)
-	switch {
-	case f != scanOK:
-		m.refuse(line, end, f, d)
-	case line[i] == '[':
+	switch line[skipSpace(line, 0)] {
+	case '{':
+		m.classify(&e, d)
+	case '[':
 		m.array, m.fault = true, Errorf(CodeInvalidRequest, "batches are not accepted")
 	default:
 		m.fault = Errorf(CodeInvalidRequest, "a message is an object")
@@ -139,52 +126,6 @@ func (m *message) refuse(line []byte, at int, f scanFault, d dialect) {
 		}
 	}
 	m.fault = Errorf(CodeParseError, "not valid JSON at byte %d", at)
-}
-
-// scan continues after the opening brace and returns the index after the
-// closing one. It is skipObject, which in addition notes the members. It does not look into
-// their values, beyond their syntax.
-func (e *envelope) scan(b []byte, i, depth int) (int, scanFault) {
-	if depth < 0 {
-		return i, scanDepth
-	}
-	i = skipSpace(b, i)
-	if i < len(b) && b[i] == '}' {
-		return i + 1, scanOK
-	}
-	for {
-		if i >= len(b) || b[i] != '"' {
-			return i, scanSyntax
-		}
-		var f scanFault
-		start := i
-		if i, f = skipString(b, i+1); f != scanOK {
-			return i, f
-		}
-		name := unquote(b[start:i])
-		// Decoded before it is compared: "m\u0065thod" is the member method.
-		i = skipSpace(b, i)
-		if i >= len(b) || b[i] != ':' {
-			return i, scanSyntax
-		}
-		start = skipSpace(b, i+1)
-		if i, f = skipValue(b, start, depth); f != scanOK {
-			return i, f
-		}
-		e.put(memberBit(name), b[start:i:i])
-		i = skipSpace(b, i)
-		if i >= len(b) {
-			return i, scanSyntax
-		}
-		switch b[i] {
-		case ',':
-			i = skipSpace(b, i+1)
-		case '}':
-			return i + 1, scanOK
-		default:
-			return i, scanSyntax
-		}
-	}
 }
 
 // put notes a member; bit is 0 for one that the envelope does not have, which is ignored.

@@ -41,8 +41,9 @@ func skipSpace(b []byte, i int) int {
 }
 
 // skipValue returns the index after the value that begins at i. The value may
-// nest depth levels deep. On a fault the index is where it was found.
-func skipValue(b []byte, i, depth int) (int, scanFault) {
+// nest depth levels deep. On a fault the index is where it was found. If it is an object, its
+// members are noted in e, unless that is nil.
+func skipValue(b []byte, i, depth int, e *envelope) (int, scanFault) {
 	if i >= len(b) {
 		return i, scanSyntax
 	}
@@ -52,7 +53,7 @@ func skipValue(b []byte, i, depth int) (int, scanFault) {
 		if depth <= 0 {
 			return i, scanDepth
 		}
-		return skipObject(b, i+1, depth-1)
+		return skipObject(b, i+1, depth-1, e)
 	case '[':
 		if depth <= 0 {
 			return i, scanDepth
@@ -80,8 +81,9 @@ func skipLiteral(b []byte, i int, lit string) (int, scanFault) {
 	return i, scanSyntax
 }
 
-// skipObject continues after the opening brace.
-func skipObject(b []byte, i, depth int) (int, scanFault) {
+// skipObject continues after the opening brace. It does not look into the values of members,
+// beyond their syntax.
+func skipObject(b []byte, i, depth int, e *envelope) (int, scanFault) {
 	i = skipSpace(b, i)
 	if i < len(b) && b[i] == '}' {
 		return i + 1, scanOK
@@ -91,15 +93,22 @@ func skipObject(b []byte, i, depth int) (int, scanFault) {
 		if i >= len(b) || b[i] != '"' {
 			return i, scanSyntax
 		}
+		start := i
 		if i, f = skipString(b, i+1); f != scanOK {
 			return i, f
 		}
+		name := b[start:i]
 		i = skipSpace(b, i)
 		if i >= len(b) || b[i] != ':' {
 			return i, scanSyntax
 		}
-		if i, f = skipValue(b, skipSpace(b, i+1), depth); f != scanOK {
+		start = skipSpace(b, i+1)
+		if i, f = skipValue(b, start, depth, nil); f != scanOK {
 			return i, f
+		}
+		if e != nil {
+			// Decoded before it is compared: "m\u0065thod" is the member method.
+			e.put(memberBit(unquote(name)), b[start:i:i])
 		}
 		i = skipSpace(b, i)
 		if i >= len(b) {
@@ -124,7 +133,7 @@ func skipArray(b []byte, i, depth int) (int, scanFault) {
 	}
 	for {
 		var f scanFault
-		if i, f = skipValue(b, i, depth); f != scanOK {
+		if i, f = skipValue(b, i, depth, nil); f != scanOK {
 			return i, f
 		}
 		i = skipSpace(b, i)
@@ -266,9 +275,10 @@ func skipDigits(b []byte, i int) int {
 	return i
 }
 
-// checkValue checks that b is exactly one JSON value, with white space around it.
-func checkValue(b []byte, depth int) (int, scanFault) {
-	i, f := skipValue(b, skipSpace(b, 0), depth)
+// checkValue checks that b is exactly one JSON value, with white space around it. Of an object it
+// notes the members in e, unless that is nil.
+func checkValue(b []byte, depth int, e *envelope) (int, scanFault) {
+	i, f := skipValue(b, skipSpace(b, 0), depth, e)
 	if f != scanOK {
 		return i, f
 	}

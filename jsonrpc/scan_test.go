@@ -292,14 +292,14 @@ func compareScan(t *testing.T, line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return // transports skip empty lines
 	}
-	_, fault := checkValue(line, 10000)
+	_, fault := checkValue(line, 10000, nil)
 	if got, want := fault == scanOK, validText(line); got != want {
 		t.Fatalf("%q: valid %v, want %v", line, got, want)
 	}
 	if fault == scanOK {
 		n := depthOf(line)
-		_, atLimit := checkValue(line, n)
-		_, below := checkValue(line, n-1)
+		_, atLimit := checkValue(line, n, nil)
+		_, below := checkValue(line, n-1, nil)
 		if n >= 0 && (atLimit != scanOK || n > 0 && below != scanDepth) {
 			t.Fatalf("%q: nests %d deep: %v at that limit, %v below", line, n, atLimit, below)
 		}
