@@ -7,7 +7,6 @@ import (
 	"errors"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +97,7 @@ func TestBindJoinsPaths(t *testing.T) {
 			A picky `json:"a"`
 		}{}, "/a/b/0"},
 	} {
-		err := bind([]byte(`{"a":1}`), tt.into)
+		err := (&Request{Params: []byte(`{"a":1}`)}).Bind(tt.into)
 		var e *Error
 		if !errors.As(err, &e) || e.Code != CodeInvalidParams {
 			t.Fatalf("%T: %v", tt.into, err)
@@ -437,10 +436,6 @@ func TestEgressPrompt(t *testing.T) {
 
 func sendsB(e *egress) { _ = e.send(context.Background(), buffered("b"), refusable, ifPrompt) }
 
-func newPump(r io.Reader) *pump {
-	return &pump{r: r, chunks: make(chan []byte), errs: make(chan error, 1), closed: make(chan struct{})}
-}
-
 // TestPump checks that the reader of a terminal passes on every byte and the error, and that Close ends a Read.
 func TestPump(t *testing.T) {
 	failed := errors.New("hung up")
@@ -463,9 +458,16 @@ func TestPump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
 		s := newPump(r)
-		if synctest.Wait(); s.rest != nil {
+		taken := make(chan error, 1)
+		go func() {
+			_, err := w.Write([]byte("a"))
+			taken <- err
+		}()
+		if synctest.Wait(); len(taken) > 0 {
 			t.Error("it reads before it is asked")
 		}
+		must.Get(s.Read(make([]byte, 1)))(t)
+		must.OK(t, <-taken)
 		read := make(chan error, 1)
 		go func() {
 			_, err := s.Read(make([]byte, 1))
@@ -473,7 +475,7 @@ func TestPump(t *testing.T) {
 		}()
 		synctest.Wait()
 		must.OK(t, s.Close())
-		if err := <-read; !errors.Is(err, os.ErrClosed) {
+		if err := <-read; !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("a Read during Close: %v", err)
 		}
 		if _, err := w.Write([]byte("late")); err != nil { // what it reads now, it drops, and ends

@@ -59,9 +59,8 @@ func (r *Request) Peer() *Peer { return r.peer }
 // members, valid UTF-8. Absent params are read as {}. The error is an
 // [*Error] with CodeInvalidParams that has the JSON path of the fault in its
 // message and, as {"path": "/a/0"}, its data.
-func (r *Request) Bind(v any) error { return bind(r.Params, v) }
-
-func bind(params json.RawMessage, v any) error {
+func (r *Request) Bind(v any) error {
+	params := r.Params
 	// Not copied: the params belong to the handler.
 	if raw, ok := v.(*json.RawMessage); ok {
 		*raw = params

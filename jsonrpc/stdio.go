@@ -15,7 +15,7 @@ func Stdio() Transport {
 	// Close must unblock a Read, for which a goroutine is needed where the kernel cannot be asked.
 	in, ok := newStoppable(os.Stdin)
 	if !ok {
-		in = &pump{r: os.Stdin, chunks: make(chan []byte), errs: make(chan error, 1), closed: make(chan struct{})}
+		in = newPump(os.Stdin)
 	}
 	// Before anything can print between two messages.
 	out := claimStdout()
@@ -40,53 +40,22 @@ func (f closeFunc) Close() error { return f() }
 // is left behind: it holds nothing but its buffer, and ends with the next
 // input or the process.
 type pump struct {
-	r      io.Reader
-	start  sync.Once     // at the first Read: a peer that never runs takes no input
-	chunks chan []byte   // unbuffered: what was not asked for stays in the kernel
-	errs   chan error    // has room, so that run ends although nothing reads any more
-	rest   []byte        // of the last chunk; belongs to Read
-	closed chan struct{} // closed by Close
+	*io.PipeReader        // unbuffered: what was not asked for stays in the kernel
+	start          func() // at the first Read: a peer that never runs takes no input
 }
 
-// run reads until an error or Close. Each chunk is a new buffer, since Read may still use the last
-// one.
-func (s *pump) run() {
-	for {
-		b := make([]byte, slabSize)
-		n, err := s.r.Read(b)
-		if n > 0 {
-			select {
-			case s.chunks <- b[:n]:
-			case <-s.closed:
-				return
-			}
-		}
-		if err != nil {
-			s.errs <- err
-			return
-		}
-	}
+func newPump(r io.Reader) *pump {
+	in, out := io.Pipe()
+	return &pump{in, sync.OnceFunc(func() {
+		go func() {
+			_, err := io.Copy(out, r)
+			_ = out.CloseWithError(err)
+		}()
+	})}
 }
 
-// Read implements io.Reader. It returns os.ErrClosed after Close.
-func (s *pump) Read(b []byte) (int, error) {
-	s.start.Do(func() { go s.run() })
-	if len(s.rest) == 0 {
-		select {
-		case s.rest = <-s.chunks:
-		case err := <-s.errs:
-			return 0, err
-		case <-s.closed:
-			return 0, os.ErrClosed
-		}
-	}
-	n := copy(b, s.rest)
-	s.rest = s.rest[n:]
-	return n, nil
-}
-
-// Close unblocks Read, and lets run end with its current read.
-func (s *pump) Close() error {
-	close(s.closed)
-	return nil
+// Read implements io.Reader. It returns io.ErrClosedPipe after Close.
+func (p *pump) Read(b []byte) (int, error) {
+	p.start()
+	return p.PipeReader.Read(b)
 }
