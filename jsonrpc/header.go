@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -58,24 +59,11 @@ func (t *header) Read(context.Context) ([]byte, error) {
 		}
 		return nil, s.tooLong(t.limit)
 	}
-	return readBody(t.r, n)
-}
-
-// readBody reads n bytes, without trusting n for more memory than arrives: the buffer grows by
-// four as it is filled. Otherwise a header of a few bytes could claim the whole limit.
-func readBody(r io.Reader, n int) ([]byte, error) {
-	b := make([]byte, 0, min(n, slabSize))
-	for len(b) < n {
-		if len(b) == cap(b) {
-			b = append(make([]byte, 0, min(n, 4*cap(b))), b...)
-		}
-		m, err := io.ReadFull(r, b[len(b):min(n, cap(b))])
-		b = b[:len(b)+m]
-		if err != nil {
-			return nil, noEOF(err)
-		}
-	}
-	return b, nil
+	// n is not trusted for more memory than arrives: a header of a few bytes could claim the whole limit.
+	var b bytes.Buffer
+	b.Grow(min(n, slabSize) + bytes.MinRead)
+	_, err = io.CopyN(&b, t.r, int64(n))
+	return b.Bytes(), noEOF(err)
 }
 
 // noEOF is for an end in the middle of a message, which is not a clean one.
