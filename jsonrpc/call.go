@@ -40,6 +40,7 @@ type Call struct {
 
 	p      *Peer
 	id     ID
+	number int64 // of the id
 	method string
 	ready  chan struct{} // closed when done; of capacity 1 and sent to in a pooled call
 	pooled bool          // belongs to Peer.Call
@@ -52,12 +53,6 @@ type Call struct {
 
 // ID returns the id of the call.
 func (c *Call) ID() ID { return c.id }
-
-// number returns the number of the id; 0 for a call that was refused without one, and is not pending.
-func (c *Call) number() int64 {
-	n, _ := c.id.Int()
-	return n
-}
 
 // Done is closed when the call has ended: answered, cancelled or failed.
 func (c *Call) Done() <-chan struct{} { return c.ready }
@@ -126,7 +121,7 @@ func (p *Peer) Start(ctx context.Context, method string, params any) *Call {
 		// The call may have ended already, before complete could see stop. While it is
 		// pending nothing completes it: that begins with the lock taken here.
 		p.mu.Lock()
-		waits := p.calls.pending[c.number()] == c
+		waits := p.calls.pending[c.number] == c
 		if waits {
 			c.stop = stop
 		}
@@ -158,7 +153,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		return ErrFull
 	}
 	// The id is used up even if the call fails below. Nothing needs them without gaps.
-	c.id = mcptypes.IntID(cs.next)
+	c.id, c.number = mcptypes.IntID(cs.next), cs.next
 	cs.next++
 	p.mu.Unlock() // encoding the params may run code that calls the peer
 
@@ -178,7 +173,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		return err
 	}
 	// Registered before it is sent: the answer may be read before send returns.
-	cs.pending[c.number()] = c
+	cs.pending[c.number] = c
 	p.mu.Unlock()
 	err := p.send(ctx, b, refusable, ifPrompt)
 	// If retire reports false, the end of the connection has completed the call with its
@@ -203,10 +198,10 @@ func (c *Call) ended(err error) {
 func (p *Peer) retire(c *Call) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.calls.pending[c.number()] != c {
+	if p.calls.pending[c.number] != c {
 		return false
 	}
-	delete(p.calls.pending, c.number())
+	delete(p.calls.pending, c.number)
 	return true
 }
 
