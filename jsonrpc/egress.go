@@ -123,23 +123,16 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	// Senders that wait here are not in a queue of their own: which of them gets the room is
 	// left to the lock. One goroutine's messages keep their order, since it waits for each.
 	for e.err == nil && c != regardless && e.amount.bytes+n > e.max && e.amount.bytes > 0 {
-		if c == refusable {
+		err := ErrFull
+		if c != refusable {
+			err = e.await(ctx)
+		}
+		if err != nil {
 			e.mu.Unlock()
 			putBuffer(b)
-			return ErrFull
-		}
-		// Taken before the lock is released: progress made in between closes this
-		// channel.
-		moved := e.onProgress()
-		e.mu.Unlock()
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			putBuffer(b)
-			return ctx.Err()
+			return err
 		}
 		// Others may have taken the room meanwhile, or closed the queue: look again.
-		e.mu.Lock()
 	}
 	// The reader must not wait, and memory must not grow without end: only closing is
 	// left.
@@ -230,13 +223,22 @@ func (e *egress) signal() {
 	}
 }
 
-// onProgress returns a channel that is closed when something was written or the queue
-// failed. It must be taken under the same lock as the look at what it is to change.
-func (e *egress) onProgress() <-chan struct{} {
+// await returns when something was written or the queue failed, or with the error of ctx. The lock is
+// held at the look before and at that after, and not while waiting.
+func (e *egress) await(ctx context.Context) error {
+	// Taken before the lock is released: progress made in between closes this channel.
 	if e.moved == nil {
 		e.moved = make(chan struct{})
 	}
-	return e.moved
+	moved := e.moved
+	e.mu.Unlock()
+	defer e.mu.Lock()
+	select {
+	case <-moved:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (e *egress) progress() {
@@ -335,15 +337,9 @@ func (e *egress) flush(ctx context.Context) error {
 	defer e.mu.Unlock()
 	// Counted, not compared with an empty queue: other goroutines may continue to send.
 	for until := e.amount.sent + uint64(e.amount.messages); e.err == nil && e.amount.sent < until; {
-		moved := e.onProgress()
-		e.mu.Unlock()
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			e.mu.Lock()
-			return ctx.Err()
+		if err := e.await(ctx); err != nil {
+			return err
 		}
-		e.mu.Lock()
 	}
 	return e.refusal()
 }
