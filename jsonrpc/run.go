@@ -60,12 +60,7 @@ func (p *Peer) finish(ctx context.Context) error {
 	// process or the other side.
 	p.ctx.base.end(ErrClosed)
 	closeErr := p.disconnect()
-	// The reader first: until it has returned it may start a handler.
-	p.waitAll(func() {
-		<-p.unread
-		p.out.writers.Wait()
-		p.handlers.Wait()
-	})
+	p.waitAll()
 	if err == nil {
 		err = p.verdict(closeErr)
 	}
@@ -106,7 +101,7 @@ func (p *Peer) untilEnd(ctx context.Context) error {
 		return nil
 	// The other side has ended its input.
 	case inputEnd:
-		if p.drain(ctx) {
+		if p.drain(ctx, p.o.DrainTimeout) {
 			return nil
 		}
 		// Out of time. The handlers learn it from their contexts, and may still answer. If ctx
@@ -121,10 +116,7 @@ func (p *Peer) untilEnd(ctx context.Context) error {
 	// No limit but the caller's: Shutdown closes the connection when its context ends.
 	case shutdown:
 		p.refuseNew()
-		until, stop := context.WithCancel(&p.ctx.live)
-		defer stop()
-		defer context.AfterFunc(ctx, stop)()
-		settled := p.settle(until, 0)
+		settled := p.drain(ctx, 0)
 		if ctx.Err() == nil {
 			return nil
 		}
@@ -139,12 +131,12 @@ func (p *Peer) untilEnd(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// drain waits after the end of input as long as the options and ctx allow.
-func (p *Peer) drain(ctx context.Context) bool {
+// drain is settle until ctx ends, too.
+func (p *Peer) drain(ctx context.Context, limit time.Duration) bool {
 	until, stop := context.WithCancel(&p.ctx.live)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	return p.settle(until, p.o.DrainTimeout)
+	return p.settle(until, limit)
 }
 
 // settle waits, for the limit if there is one, until everything accepted is
@@ -169,11 +161,13 @@ func (p *Peer) refuseNew() {
 
 // waitAll waits for all goroutines of the peer, but not forever for a handler that
 // ignores its context or a transport that Close does not unblock.
-func (p *Peer) waitAll(wait func()) {
+func (p *Peer) waitAll() {
 	// In a goroutine of its own, which is left behind with those that do not return.
 	gone := make(chan struct{})
 	go func() {
-		wait()
+		<-p.unread // first: until the reader has returned it may start a handler
+		p.out.writers.Wait()
+		p.handlers.Wait()
 		close(gone)
 	}()
 	timer := time.NewTimer(leaveBehind)
