@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,8 +28,8 @@ type HandlerFunc func(ctx context.Context, r *Request) (any, error)
 // ServeRPC calls f.
 func (f HandlerFunc) ServeRPC(ctx context.Context, r *Request) (any, error) { return f(ctx, r) }
 
-// Request is an inbound request or notification. It belongs to the handler and may be kept; Params
-// may share memory with other messages: clone what you keep.
+// Request is an inbound request or notification. It is the handler's to keep; Params may share
+// memory with other messages: clone what you keep.
 type Request struct {
 	ID     ID              // the zero ID for a notification
 	Method string          // never ""
@@ -83,16 +84,9 @@ func invalidParams(path, why string) *Error {
 	data := appendString([]byte(`{"path":`), path)
 	return &Error{
 		Code:    CodeInvalidParams,
-		Message: "invalid params at " + quotePath(path) + ": " + why,
+		Message: "invalid params at " + cmp.Or(path, "the top") + ": " + why,
 		Data:    append(data, '}'),
 	}
-}
-
-func quotePath(path string) string {
-	if path == "" {
-		return "the top"
-	}
-	return path
 }
 
 // located is an error of a type's own decoding that says where it is. Below
@@ -199,9 +193,9 @@ type Responder struct{ r *Request }
 
 var errAnswered = errors.New("jsonrpc: request is already answered")
 
-// Reply answers the request as a return from ServeRPC would. It waits while [Options].MaxUnsent
-// bytes wait for the other side. A second Reply is an error; a Reply to a notification, or to a
-// cancelled request that must not be answered, does nothing.
+// Reply answers as a return from ServeRPC would. It waits while [Options].MaxUnsent bytes are
+// unsent. A second Reply is an error; one to a notification, or to a cancelled request that must
+// not be answered, does nothing.
 func (w *Responder) Reply(result any, err error) error {
 	if !w.r.peer.answer(w.r, result, err, elsewhere) {
 		return errAnswered
