@@ -57,7 +57,7 @@ func (c *Call) ID() ID { return c.id }
 // Done is closed when the call has ended: answered, cancelled or failed.
 func (c *Call) Done() <-chan struct{} { return c.ready }
 
-// Cancel gives the call up with [context.Canceled], as the end of its context does.
+// Cancel ends the call with [context.Canceled], as its context would.
 func (c *Call) Cancel() { c.abandon(context.Canceled, context.Canceled.Error()) }
 
 // Result waits for the end of the call, decodes the result into v as

@@ -30,9 +30,9 @@
 //
 // # Order
 //
-// The peer handles notifications one by one, as they come. A request starts when the
-// notifications before it have been handled; requests run concurrently and delay nothing.
-// Answers, cancel notifications and what [Options].Inline chooses do not wait.
+// The peer handles notifications one by one, as they come. A request starts when those before
+// it have been handled; requests run concurrently and delay nothing. Answers, cancel
+// notifications and what [Options].Inline chooses do not wait.
 //
 // A handler of a notification that calls the other side holds up what waits behind it, and two
 // such sides can wait for each other. So call on another goroutine.
@@ -42,8 +42,8 @@
 //
 // # Messages
 //
-// The peer scans a message once: JSON grammar, UTF-8, nesting, and the members of the envelope
-// by their exact names. No message ends the connection. These are answered with a code:
+// The peer scans a message once: grammar, UTF-8, nesting, and the envelope's members by exact
+// name. None ends the connection. These are answered with a code:
 //
 //   - [CodeParseError], with the id null: text that is not JSON;
 //   - [CodeInvalidRequest], with the id if it is known: JSON that is not a message, a duplicate
@@ -61,8 +61,8 @@
 // When the context of a call ends, the call returns at once, and a [CancelProfile] says how
 // the other side learns of it. [Options] bound what the other side does not read, and what it
 // sends; beyond a limit the peer refuses one message, not the connection. [Peer.Run] lists the
-// reasons to end. The peer waits for every goroutine that it started, but for a handler that
-// outlives its context by a second.
+// reasons to end. The peer waits for its goroutines, but for a handler that outlives its context
+// by a second.
 //
 // # What it does not do
 //

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Hooks observe a peer. Each may be nil. They are called from the goroutine where the event happens, often
-// the reader, so they must be quick and must not call the peer.
+// Hooks observe a peer; each may be nil. They run on the goroutine where the event happens, often the reader,
+// so they must be quick, and not call it.
 type Hooks struct {
 	// Received is called with each message read, before it is looked at, and Sent with each message queued for
 	// writing. The slice is only lent.

@@ -14,8 +14,8 @@ type Mux struct {
 	fallback Handler
 }
 
-// Handle adds a method whose params are a P and whose result is an R. Either may be struct{}. [Request.Bind] decodes
-// P, by exact names: a field Name without a tag does not read "name", and stays zero, as all do without params.
+// Handle adds a method whose params are a P and whose result is an R. Either may be struct{}. [Request.Bind] decodes P
+// by exact names: a field Name without a tag does not read "name". It stays zero, as all do without params.
 func Handle[P, R any](m *Mux, method string, f func(context.Context, P) (R, error)) {
 	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
 		var p P
@@ -38,8 +38,8 @@ func HandleNotify[P any](m *Mux, method string, f func(context.Context, P) error
 	}))
 }
 
-// HandleRaw adds a method that decodes its params itself, nil if absent. An error with a
-// method InvalidParams() (path, why string) is answered like one of [Request.Bind].
+// HandleRaw adds a method that decodes its params itself, nil if absent. An error that has
+// InvalidParams() (path, why string) is answered like that of [Request.Bind].
 func (m *Mux) HandleRaw(method string, f func(ctx context.Context, params json.RawMessage) (any, error)) {
 	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
 		result, err := f(ctx, r.Params)

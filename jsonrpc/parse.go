@@ -2,8 +2,8 @@ package jsonrpc
 
 import "encoding/json"
 
-// Message is one message of JSON-RPC 2.0. A request has an ID and a Method, a notification a Method, and a
-// response a Result or an Error, and an ID if it is known.
+// Message is one message. A request has an ID and a Method, a notification a Method, and a response a Result
+// or an Error, and an ID if known.
 type Message struct {
 	ID     ID
 	Method string
@@ -12,9 +12,8 @@ type Message struct {
 	Error  json.RawMessage
 }
 
-// Parse reads a message as a peer with LenientVersion does, for a transport that must know what it moves. The
-// members are slices of text. If it is no message, as an array is none, the error is what a peer answers,
-// and the Message has what is known.
+// Parse reads a message like a peer with LenientVersion, for a transport that must know what it moves. Members are
+// slices of text. If it is none, or an array, the error is what a peer answers, and the Message has what is known.
 func Parse(text []byte) (Message, *Error) {
 	var m message
 	m.parse(text, dialect{depth: maxDepth, lenient: true})

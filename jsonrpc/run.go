@@ -195,8 +195,8 @@ func (p *Peer) broke(err error) {
 	p.wake()
 }
 
-// Close ends the connection at once: pending calls fail with [ErrClosed], contexts of handlers
-// end, what is queued is lost. It waits for the transport.
+// Close ends the connection at once: pending calls fail with [ErrClosed], handlers' contexts end,
+// what is queued is lost. It waits for the transport.
 func (p *Peer) Close() error {
 	p.mu.Lock()
 	// A peer that never ran has no Run to close done.

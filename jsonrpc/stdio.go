@@ -9,8 +9,7 @@ import (
 
 // Stdio returns a transport of lines over the standard input and output of the process, which
 // nothing else may read. Call it once and before anything prints: from then on os.Stdout, and on
-// Unix file descriptor 1 as a whole, is the standard error, so that no stray print, also of a child
-// process, comes between the messages.
+// Unix file descriptor 1 as a whole, is the standard error, so that no stray print comes between messages.
 func Stdio() Transport {
 	// Close must unblock a Read, for which a goroutine is needed where the kernel cannot be asked.
 	in, ok := newStoppable(os.Stdin)
