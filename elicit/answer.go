@@ -121,7 +121,7 @@ func (q *Question) read(result json.RawMessage, o *Options) Outcome {
 		if vote.unread && vote.decision == Denied {
 			return q.unread("an unknown decision in " + answer.keys)
 		}
-		return answer.decided(vote, cmp.Or(opt.Stopped, opt.Who+" chose to abort the turn"))
+		return answer.decided(q, vote, cmp.Or(opt.Stopped, opt.Who+" chose to abort the turn"))
 	case answer.action == "decline", answer.action == "cancel":
 		out := Outcome{
 			Decision: Denied,
@@ -146,24 +146,27 @@ func (q *Question) read(result json.RawMessage, o *Options) Outcome {
 	return q.unread("an unknown action in " + answer.keys)
 }
 
-// legacyFlat is the detail of a flat answer that counts.
-const legacyFlat = "legacy flat approval answer"
+// legacyFlat begins the detail of a flat answer that counts.
+const legacyFlat = "legacy flat "
 
 // decided turns a readable vote into an outcome. If no vote was cast, the action is accept
 // alone, which approves. Stopped are the words for an answer that ends the turn.
-func (a *answer) decided(v vote, stopped string) Outcome {
-	out := Outcome{Decision: v.decision}
+func (a *answer) decided(q *Question, v vote, stopped string) Outcome {
+	out, yes := Outcome{Decision: v.decision}, "approved by the client"
+	if q.isForm() {
+		yes = "answered by the client"
+	}
 	switch {
 	case v.split:
-		out.Level, out.Detail = slog.LevelWarn, "contradictory approval answer, the most restrictive part counts: "+a.keys
+		out.Level, out.Detail = slog.LevelWarn, "contradictory "+q.answer()+", the most restrictive part counts: "+a.keys
 	case !v.cast:
-		out.Decision, out.Level, out.Detail = Approved, slog.LevelDebug, "approved by the client"
+		out.Decision, out.Level, out.Detail = Approved, slog.LevelDebug, yes
 	case a.action == "":
-		out.Detail = legacyFlat
+		out.Detail = legacyFlat + q.answer()
 	case a.top.cast:
-		out.Detail = "approval answer with a decision next to the action"
+		out.Detail = q.answer() + " with a decision next to the action"
 	case v.decision == Approved:
-		out.Level, out.Detail = slog.LevelDebug, "approved by the client"
+		out.Level, out.Detail = slog.LevelDebug, yes
 	default:
 		out.Detail = "answered by the client: " + string(v.decision)
 	}

@@ -313,7 +313,8 @@ func TestFormWords(t *testing.T) {
 		t.Fatal("it can be approved")
 	}
 	outcomes := func(q *elicit.Question) (out []elicit.Outcome) {
-		for _, answer := range []string{`{"action":"accept"}`, `{"action":"cancel"}`, `{"action":"x"}`, `{`, `{"action":"accept","content":{"to":1}}`} {
+		for _, answer := range []string{`{"action":"accept"}`, `{"action":"cancel"}`, `{"action":"x"}`, `{`, `{"action":"accept","content":{"to":1}}`,
+			`{"action":"accept","content":{"to":"a"}}`, `{"action":"accept","decision":"denied","content":{"to":"a"}}`} {
 			out = append(out, q.Read(json.RawMessage(answer), nil))
 		}
 		for _, err := range []error{elicit.ErrUnsupported, &jsonrpc.Error{Code: -1}, errors.New("x"), context.DeadlineExceeded} {
@@ -322,7 +323,8 @@ func TestFormWords(t *testing.T) {
 		return out
 	}
 	for _, out := range outcomes(form) {
-		if said := out.ForModel() + " " + out.ForCaller(); out.Decision.Approves() || out.ForModel() == "" || strings.Contains(said, "approval") || strings.Contains(said, "command") {
+		said := out.ForModel() + " " + out.ForCaller() + " " + out.Detail
+		if out.Decision.Approves() != (out.ForModel() == "") || strings.Contains(said, "approv") || strings.Contains(said, "command") {
 			t.Errorf("%s: %q", out.Reason, said)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -68,7 +69,7 @@ func (a *Asker) Ask(ctx context.Context, q *Question) Outcome {
 		if a.warnedUnsupported.Swap(true) {
 			out.Level = slog.LevelDebug
 		}
-	case out.Detail == legacyFlat:
+	case strings.HasPrefix(out.Detail, legacyFlat):
 		if a.loggedFlat.Swap(true) {
 			out.Level = slog.LevelDebug
 		}

@@ -38,9 +38,13 @@ func (q *Question) ReadError(err error, o *Options) Outcome {
 	var answer *jsonrpc.Error
 	switch {
 	case errors.Is(err, ErrUnsupported):
+		asked := "asked for approval"
+		if q.isForm() {
+			asked = "asked"
+		}
 		return q.failed(opt, opt.OnUnsupported, Outcome{
 			Reason: ReasonUnsupported,
-			Detail: "not asked for approval: the client has no elicitation",
+			Detail: "not " + asked + ": the client has no elicitation",
 			model:  cmp.Or(opt.Unable, "this MCP client cannot show "+q.request()+"s"),
 		})
 	case errors.As(err, &answer):
