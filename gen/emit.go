@@ -307,7 +307,7 @@ func (e *emitter) definitions(s *source) error {
 		}
 	}
 	s.line("},\n}\n")
-	for _, test := range []string{"RoundTrips", "Verdicts", "Examples", "Tags"} { // of package schematest
+	for _, test := range []string{"RoundTrips", "Verdicts", "Examples"} { // of package schematest
 		s.line("func Test%s(t *testing.T) { schema.Test%s(t) }\n", test, test)
 	}
 	return nil

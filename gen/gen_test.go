@@ -10,6 +10,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -295,6 +296,52 @@ func TestGoName(t *testing.T) {
 		if again, _ := goName(want); again != want {
 			t.Errorf("%s becomes %s", want, again)
 		}
+	}
+}
+
+// TestTags checks that the json tag of each field is the name that the codec reads it by: the codec does not read the tags.
+func TestTags(t *testing.T) {
+	for _, p := range packages {
+		tags, read := map[string]string{}, map[string]string{} // by type and field
+		for _, file := range []string{"zz_types.go", "zz_decode.go"} {
+			for _, d := range must.Get(parser.ParseFile(token.NewFileSet(), filepath.Join(p.out, file), nil, 0))(t).Decls {
+				name := ""
+				ast.Inspect(d, func(n ast.Node) bool {
+					switch n := n.(type) {
+					case *ast.TypeSpec:
+						name = n.Name.Name
+					case *ast.Field:
+						if n.Tag != nil {
+							tag := reflect.StructTag(strings.Trim(n.Tag.Value, "`")).Get("json")
+							tags[name+"."+n.Names[0].Name], _, _ = strings.Cut(tag, ",")
+						} else if file == "zz_types.go" {
+							t.Errorf("%s: %s has a field without a tag", p.out, name)
+						}
+					case *ast.StarExpr: // the receiver
+						if typ, ok := n.X.(*ast.Ident); ok && name == "" {
+							name = typ.Name
+						}
+					case *ast.CaseClause:
+						field := ""
+						ast.Inspect(n, func(n ast.Node) bool {
+							if s, ok := n.(*ast.SelectorExpr); ok && field == "" && fmt.Sprint(s.X) == "v" {
+								field = s.Sel.Name
+							}
+							return field == ""
+						})
+						if text, ok := n.List[0].(*ast.BasicLit); ok && field != "" {
+							read[name+"."+field] = strings.Trim(text.Value, `"`)
+						}
+					}
+					return true
+				})
+			}
+		}
+		maps.DeleteFunc(tags, func(_, tag string) bool { return tag == "-" })
+		if len(tags) < 200 {
+			t.Errorf("%s: only %d tags are found", p.out, len(tags))
+		}
+		must.Equal(t, p.out, read, tags)
 	}
 }
 

@@ -105,5 +105,3 @@ func TestRoundTrips(t *testing.T) { schema.TestRoundTrips(t) }
 func TestVerdicts(t *testing.T) { schema.TestVerdicts(t) }
 
 func TestExamples(t *testing.T) { schema.TestExamples(t) }
-
-func TestTags(t *testing.T) { schema.TestTags(t) }

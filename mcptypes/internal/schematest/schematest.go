@@ -35,7 +35,7 @@ type Package struct {
 // encodes them, and checks the output with an independent validator.
 func (p *Package) TestRoundTrips(t *testing.T) {
 	made, wanted := 0, 0
-	p.eachInstance(t, *p.RoundTrips, func(t *testing.T, r *instances, name string) {
+	p.eachInstance(t, func(t *testing.T, r *instances, name string) {
 		in, ok := r.valid(name)
 		if wanted++; !ok {
 			return
@@ -74,7 +74,7 @@ func (p *Package) TestRoundTrips(t *testing.T) {
 func (p *Package) TestVerdicts(t *testing.T) {
 	ledger := p.readLedger(t)
 	var valid, invalid, excused int
-	p.eachInstance(t, *p.RoundTrips, func(t *testing.T, r *instances, name string) {
+	p.eachInstance(t, func(t *testing.T, r *instances, name string) {
 		whole, _ := r.valid(name)
 		tree, kind := r.mutant(Parse(t, whole))
 		in, err := json.Marshal(tree)
@@ -102,14 +102,15 @@ func (p *Package) TestVerdicts(t *testing.T) {
 	t.Logf("%d valid, %d invalid, %d excused by the ledger", valid, invalid, excused)
 }
 
-// eachInstance calls f for the definitions of each schema file that the package has, in turn, so often for each file.
-func (p *Package) eachInstance(t *testing.T, often int, f func(t *testing.T, r *instances, name string)) {
+// eachInstance calls f for the definitions of each schema file that the package has, in turn. The flag sets how
+// often for each file.
+func (p *Package) eachInstance(t *testing.T, f func(t *testing.T, r *instances, name string)) {
 	s := p.readSchema(t)
 	for _, file := range p.Schemas {
 		t.Run(path.Base(file), func(t *testing.T) {
 			r := &instances{s, rand.New(rand.NewPCG(*p.Seed, 0)), 0}
 			names := slices.DeleteFunc(slices.Clone(s.names[file]), func(name string) bool { return p.Definitions[name] == nil })
-			for i := range often {
+			for i := range *p.RoundTrips {
 				f(t, r, names[i%len(names)])
 			}
 		})
