@@ -44,6 +44,8 @@ type emitter struct {
 	pkg    string // the package's name
 	base   string // the import path of the base package, "" if this is the base package
 	byName map[string]*goType
+	own    []*goType // the types that are no aliases of the base package's
+	failed error     // why a type has no code
 }
 
 // The base package, and packages below it.
@@ -57,7 +59,7 @@ const (
 type part struct {
 	name    string
 	imports []string
-	write   func(*source) error
+	write   func(*source)
 }
 
 // emit returns the generated files of the package with the path pkg, by name, before they are formatted. Types that
@@ -68,6 +70,7 @@ func emit(m *model, pkg string, base *model) (map[string][]byte, error) {
 		e.base = basePath
 		share(m, base)
 	}
+	e.own = slices.DeleteFunc(slices.Clone(m.types), func(t *goType) bool { return t.shared })
 	files := make(map[string][]byte)
 	parts := []part{
 		{"zz_types.go", []string{"encoding/json"}, e.types},
@@ -94,9 +97,7 @@ func emit(m *model, pkg string, base *model) (map[string][]byte, error) {
 			}
 		}
 		body := new(source)
-		if err := f.write(body); err != nil {
-			return nil, err
-		}
+		f.write(body)
 		if body.Len() == 0 {
 			continue
 		}
@@ -105,7 +106,7 @@ func emit(m *model, pkg string, base *model) (map[string][]byte, error) {
 		files[f.name] = s.Bytes()
 	}
 	files["zz_codec.go"] = []byte(strings.ReplaceAll(codecText, "PACKAGE", e.pkg))
-	return files, nil
+	return files, e.failed
 }
 
 // codecText is the text of a file that is the same in every package.
@@ -167,54 +168,49 @@ func (f *field) describe() string {
 	return text
 }
 
-func (e *emitter) types(s *source) error {
-	for _, t := range e.model.types {
-		if t.shared {
+func (e *emitter) types(s *source) {
+	for _, t := range e.own {
+		form, ok := map[typeKind]string{
+			kindAlias:   "= " + t.target,
+			kindMembers: "= map[string]json.RawMessage",
+			kindJSON:    "= json.RawMessage",
+			kindList:    "[]" + t.elem.String(),
+			kindMap:     "map[string]" + t.elem.String(),
+			kindString:  "string",
+			kindObject:  "struct {",
+		}[t.kind]
+		if !ok {
 			continue
 		}
-		switch t.kind {
-		case kindAlias:
-			s.comment(e.describe(t))
-			s.line("type %s = %s\n", t.name, t.target)
-		case kindMembers:
-			s.comment(e.describe(t))
-			s.line("type %s = map[string]json.RawMessage\n", t.name)
-		case kindJSON:
-			s.comment(e.describe(t))
-			s.line("type %s = json.RawMessage\n", t.name)
-		case kindList:
-			s.comment(e.describe(t))
-			s.line("type %s []%s\n", t.name, t.elem)
-		case kindMap:
-			s.comment(e.describe(t))
-			s.line("type %s map[string]%s\n", t.name, t.elem)
-		case kindString:
-			s.comment(e.describe(t))
-			s.line("type %s string\n", t.name)
-		case kindObject:
-			s.comment(e.describe(t))
-			s.line("type %s struct {", t.name)
-			for _, f := range t.fields {
-				if f.constant {
-					continue
-				}
-				if doc := f.describe(); doc != "" {
-					s.comment(doc)
-				}
-				s.line("%s %s `json:%q`", f.name, e.fieldType(f), f.tag())
-			}
-			switch {
-			case t.beside != nil:
-				s.comment(t.beside.doc)
-				s.line("%s %s `json:\"-\"`", t.beside.name, t.beside.typ)
-			case !t.closed:
-				s.comment("Extra holds members that are not in the schema; they are written back.")
-				s.line("Extra map[string]json.RawMessage `json:\"-\"`")
-			}
-			s.line("}\n")
+		s.comment(e.describe(t))
+		s.line("type %s %s", t.name, form)
+		if t.kind == kindObject {
+			e.fields(s, t)
+			s.line("}")
 		}
+		s.line("")
 	}
-	return nil
+}
+
+// fields writes the fields of a struct.
+func (e *emitter) fields(s *source, t *goType) {
+	for _, f := range t.fields {
+		if f.constant {
+			continue
+		}
+		if doc := f.describe(); doc != "" {
+			s.comment(doc)
+		}
+		s.line("%s %s `json:%q`", f.name, e.fieldType(f), f.tag())
+	}
+	switch {
+	case t.beside != nil:
+		s.comment(t.beside.doc)
+		s.line("%s %s `json:\"-\"`", t.beside.name, t.beside.typ)
+	case !t.closed:
+		s.comment("Extra holds members that are not in the schema; they are written back.")
+		s.line("Extra map[string]json.RawMessage `json:\"-\"`")
+	}
 }
 
 // tag returns the field's json tag, for readers and for tools that reflect. The codec does not read it.
@@ -255,9 +251,9 @@ func (e *emitter) resolve(r ref) *goType {
 	return t
 }
 
-func (e *emitter) enums(s *source) error {
-	for _, t := range e.model.types {
-		if t.kind != kindEnum || t.shared {
+func (e *emitter) enums(s *source) {
+	for _, t := range e.own {
+		if t.kind != kindEnum {
 			continue
 		}
 		s.comment(e.describe(t))
@@ -272,7 +268,6 @@ func (e *emitter) enums(s *source) error {
 		s.line("func (v %s) Valid() bool { return slices.Contains(values%s(), v) }\n", t.name, t.name)
 		e.enumCodec(s, t, names)
 	}
-	return nil
 }
 
 // enumCodec writes the functions that read and write an enum with the constants names.
@@ -294,7 +289,7 @@ func quoted(names []string) string {
 func spaced(names []string) string { return strconv.Quote(strings.Join(names, " ")) }
 
 // definitions writes the table of definitions for the tests, and the tests themselves.
-func (e *emitter) definitions(s *source) error {
+func (e *emitter) definitions(s *source) {
 	s.line("// schema is the package under test.")
 	s.line("var schema = schematest.Package{\nSchemas: []string{%s},\nExamples: %q,", quoted(e.files), examples)
 	s.line("Decode: %[1]s.Decode,\nDecodeStrict: %[1]s.DecodeStrict,\nEncode: %[1]s.Encode,", e.pkg)
@@ -310,5 +305,4 @@ func (e *emitter) definitions(s *source) error {
 	for _, test := range []string{"RoundTrips", "Verdicts", "Examples"} { // of package schematest
 		s.line("func Test%s(t *testing.T) { schema.Test%s(t) }\n", test, test)
 	}
-	return nil
 }

@@ -8,11 +8,8 @@ import (
 	"strings"
 )
 
-func (e *emitter) decoders(s *source) error {
-	for _, t := range e.model.types {
-		if t.shared {
-			continue
-		}
+func (e *emitter) decoders(s *source) {
+	for _, t := range e.own {
 		switch t.kind {
 		case kindString, kindEnum:
 			read := "codec.ReadString(v, d)"
@@ -32,28 +29,23 @@ func (e *emitter) decoders(s *source) error {
 			case t.closed && len(t.fields) == 0:
 				s.line("return d.Empty()\n}\n")
 			case t.closed:
-				return fmt.Errorf("%s: no rule for an object that is closed and has members", t.origin)
+				e.failed = fmt.Errorf("%s: no rule for an object that is closed and has members", t.origin)
 			default:
 				e.objectLoop(s, t, e.readField, e.unknownMember(t))
 				s.line("}\n")
 			}
 		case kindShape:
 			s.line("func check%s(d *codec.Decoder) error {", upper(t.name))
-			var failed error
 			e.objectLoop(s, t, func(f *field) string {
 				walk, err := e.walk(f.typ)
 				if err != nil {
-					failed = fmt.Errorf("%s/%s: %w", t.origin, f.json, err)
+					e.failed = fmt.Errorf("%s/%s: %w", t.origin, f.json, err)
 				}
 				return call(walk)
 			}, "d.SkipValue()")
 			s.line("}\n")
-			if failed != nil {
-				return failed
-			}
 		}
 	}
-	return nil
 }
 
 // content returns the ref of a list or map.
@@ -188,12 +180,7 @@ func (e *emitter) decodes(r ref) bool {
 	return k == kindObject || k == kindHand
 }
 
-// decoder returns the expression of the function that decodes a value in place.
-func (e *emitter) decoder(r ref) string { return e.inPlace(r, "decode") }
-
-// encoder returns the expression of the function that encodes a value in place.
-func (e *emitter) encoder(r ref) string { return e.inPlace(r, "encode") }
-
+// inPlace returns the expression of the function that decodes or encodes a value in place.
 func (e *emitter) inPlace(r ref, what string) string {
 	if e.resolve(r).shared {
 		return what + r.name
@@ -266,7 +253,7 @@ func (e *emitter) reader(r ref) string {
 		case kindEnum, kindUnion, kindList, kindMap:
 			return "read" + t.name
 		}
-		return e.decoder(r)
+		return e.inPlace(r, "decode")
 	}
 	return "func(v *" + r.String() + ", d *codec.Decoder) error { return " + e.read(r, "v") + " }"
 }
@@ -292,11 +279,8 @@ func (e *emitter) walk(r ref) (string, error) {
 	return "", fmt.Errorf("no rule for %s in an object that stays raw", r)
 }
 
-func (e *emitter) encoders(s *source) error {
-	for _, t := range e.model.types {
-		if t.shared {
-			continue
-		}
+func (e *emitter) encoders(s *source) {
+	for _, t := range e.own {
 		switch t.kind {
 		case kindString:
 			s.line("func (v %s) encode(e *codec.Encoder) { e.Str(string(v)) }\n", t.name)
@@ -309,7 +293,6 @@ func (e *emitter) encoders(s *source) error {
 			e.objectBody(s, t)
 		}
 	}
-	return nil
 }
 
 // objectBody writes the body of a function that writes the object v.
@@ -373,7 +356,7 @@ func (e *emitter) writeField(s *source, f *field) {
 	case f.typ.kind == refString:
 		s.line("e.OptionalStr(%q, %s)", f.json, field)
 	case f.typ.kind == refNamed && e.decodes(f.typ):
-		s.line("codec.OptionalObject(e, %q, %s, %s)", f.json, field, e.encoder(f.typ))
+		s.line("codec.OptionalObject(e, %q, %s, %s)", f.json, field, e.inPlace(f.typ, "encode"))
 	default:
 		s.line("codec.OptionalValue(e, %q, %s, %s)", f.json, field, e.writer(f.typ))
 	}
@@ -381,27 +364,17 @@ func (e *emitter) writeField(s *source, f *field) {
 
 // write returns the statement that writes a value.
 func (e *emitter) write(r ref, value string) string {
+	simple := map[refKind]string{
+		refString: "e.Str", refBool: "e.Bool", refInt: "e.Int", refNumber: "e.Number",
+		refAny: "e.Any", refJSON: "e.Any", refObject: "e.Object", refMembers: "e.Members",
+	}[r.kind]
+	switch {
+	case simple != "" && r.bounded():
+		return map[refKind]string{refInt: "e.IntBetween", refNumber: "e.Between"}[r.kind] + "(" + value + ", " + r.bounds() + ")"
+	case simple != "":
+		return simple + "(" + value + ")"
+	}
 	switch r.kind {
-	case refString:
-		return "e.Str(" + value + ")"
-	case refBool:
-		return "e.Bool(" + value + ")"
-	case refInt:
-		if r.bounded() {
-			return "e.IntBetween(" + value + ", " + r.bounds() + ")"
-		}
-		return "e.Int(" + value + ")"
-	case refNumber:
-		if r.bounded() {
-			return "e.Between(" + value + ", " + r.bounds() + ")"
-		}
-		return "e.Number(" + value + ")"
-	case refAny, refJSON:
-		return "e.Any(" + value + ")"
-	case refObject:
-		return "e.Object(" + value + ")"
-	case refMembers:
-		return "e.Members(" + value + ")"
 	case refNullable:
 		return "codec.WriteNullable(e, " + value + ", " + e.writer(*r.elem) + ")"
 	case refShape:
@@ -411,7 +384,7 @@ func (e *emitter) write(r ref, value string) string {
 	case refArray:
 		write := "codec.WriteList(e, " + value + ", " + e.writer(*r.elem) + ")"
 		if r.elem.kind == refNamed && e.decodes(*r.elem) {
-			write = "codec.WriteObjects(e, " + value + ", " + e.encoder(*r.elem) + ")"
+			write = "codec.WriteObjects(e, " + value + ", " + e.inPlace(*r.elem, "encode") + ")"
 		}
 		if r.most > 0 {
 			return fmt.Sprintf("if e.AtMost(%d, len(%s)) {\n%s\n}", r.most, value, write)
@@ -446,14 +419,9 @@ func (e *emitter) writer(r ref) string {
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // marshalers writes the methods of the types for encoding/json, which go-json-experiment/json calls as well.
-func (e *emitter) marshalers(s *source) error {
-	for _, t := range e.model.types {
-		switch t.kind {
-		case kindObject, kindEnum, kindString, kindList, kindMap:
-		default:
-			continue
-		}
-		if t.shared {
+func (e *emitter) marshalers(s *source) {
+	for _, t := range e.own {
+		if !slices.Contains([]typeKind{kindObject, kindEnum, kindString, kindList, kindMap}, t.kind) {
 			continue
 		}
 		s.line("// MarshalJSON implements [encoding/json.Marshaler].")
@@ -461,5 +429,4 @@ func (e *emitter) marshalers(s *source) error {
 		s.line("// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.")
 		s.line("func (v *%s) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }\n", t.name)
 	}
-	return nil
 }

@@ -6,12 +6,10 @@ import (
 )
 
 // methodValues writes one value for each request and notification, and the table of all.
-func (e *emitter) methodValues(s *source) error {
+func (e *emitter) methodValues(s *source) {
 	s.line("// ProtocolVersion is the version of the protocol that this package's types follow.")
 	s.line("const ProtocolVersion = %q\n", e.version)
-	if err := e.constants(s); err != nil {
-		return err
-	}
+	e.constants(s)
 	base := ""
 	if e.base != "" {
 		base = "mcptypes."
@@ -37,11 +35,10 @@ func (e *emitter) methodValues(s *source) error {
 		s.line(")\n")
 	}
 	s.WriteString(decoders.String())
-	return nil
 }
 
 // constants writes the keys of _meta and the codes of errors.
-func (e *emitter) constants(s *source) error {
+func (e *emitter) constants(s *source) {
 	var keys, codes source
 	done := make(map[string]bool)
 	for _, t := range e.model.types {
@@ -62,7 +59,6 @@ func (e *emitter) constants(s *source) error {
 	if codes.Len() > 0 {
 		s.line("// The codes of errors that the protocol defines.\nconst (\n%s)\n", codes.String())
 	}
-	return nil
 }
 
 func (m *method) senders() string {

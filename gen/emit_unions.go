@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-func (e *emitter) unions(s *source) error {
+func (e *emitter) unions(s *source) {
 	for _, t := range e.model.types {
 		if t.kind != kindUnion {
 			continue
@@ -40,7 +40,6 @@ func (e *emitter) unions(s *source) error {
 		e.unionReader(s, t)
 	}
 	e.target(s)
-	return nil
 }
 
 // target writes the function that decodes types without a decode method.

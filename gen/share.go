@@ -53,9 +53,9 @@ func selfContained(r ref, shared map[string]bool) bool {
 
 // sharedTypes writes the aliases for shared types. Their encode and decode are functions,
 // because an alias cannot have methods in this package.
-func (e *emitter) sharedTypes(s *source) error {
+func (e *emitter) sharedTypes(s *source) {
 	if e.base == "" {
-		return nil
+		return
 	}
 	s.line("%s", sharedNames)
 	for _, t := range e.model.types {
@@ -70,9 +70,7 @@ func (e *emitter) sharedTypes(s *source) error {
 		s.line("type %s = mcptypes.%s\n", t.name, t.name)
 		switch t.kind {
 		case kindEnum:
-			if err := e.sharedEnum(s, t); err != nil {
-				return err
-			}
+			e.sharedEnum(s, t)
 		case kindString:
 			s.line("func encode%s(v *%s, e *codec.Encoder) { e.Str(string(*v)) }\n", t.name, t.name)
 		case kindHand:
@@ -85,10 +83,9 @@ func (e *emitter) sharedTypes(s *source) error {
 			e.objectBody(s, t)
 		}
 	}
-	return nil
 }
 
-func (e *emitter) sharedEnum(s *source, t *goType) error {
+func (e *emitter) sharedEnum(s *source, t *goType) {
 	s.line("// The values of %s.\nconst (", t.name)
 	names := t.enum.names
 	for i, v := range t.enum.values {
@@ -96,7 +93,6 @@ func (e *emitter) sharedEnum(s *source, t *goType) error {
 	}
 	s.line(")\n")
 	e.enumCodec(s, t, names)
-	return nil
 }
 
 // sharedNames are aliases of what the base package has in addition to the schema's types.
