@@ -6,11 +6,10 @@ import (
 	_ "embed" // the codec
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // source is the text of one Go file.
@@ -132,16 +131,8 @@ func (s *source) imports(paths []string) {
 }
 
 // uses reports whether Go text uses the package with that path.
-func uses(text, path string) bool {
-	name := path[strings.LastIndex(path, "/")+1:] + "."
-	for before, after, ok := strings.Cut(text, name); ok; before, after, ok = strings.Cut(after, name) {
-		last, _ := utf8.DecodeLastRuneInString(before)
-		isPart := last == '_' || unicode.IsLetter(last) || unicode.IsDigit(last)
-		if !isPart && after != "" && 'A' <= after[0] && after[0] <= 'Z' {
-			return true
-		}
-	}
-	return false
+func uses(text, of string) bool {
+	return regexp.MustCompile(`\b` + path.Base(of) + `\.[A-Z]`).MatchString(text)
 }
 
 // describe returns a type's comment: our sentence and the page of the
@@ -266,13 +257,13 @@ func (e *emitter) enums(s *source) {
 		s.line(")\n")
 		s.line("// Valid reports whether v is one of the values of the schema.")
 		s.line("func (v %s) Valid() bool { return slices.Contains(values%s(), v) }\n", t.name, t.name)
-		e.enumCodec(s, t, names)
+		e.enumCodec(s, t)
 	}
 }
 
-// enumCodec writes the functions that read and write an enum with the constants names.
-func (e *emitter) enumCodec(s *source, t *goType, names []string) {
-	s.line("func values%s() []%s { return []%s{%s} }\n", t.name, t.name, t.name, strings.Join(names, ", "))
+// enumCodec writes the functions that read and write an enum.
+func (e *emitter) enumCodec(s *source, t *goType) {
+	s.line("func values%s() []%s { return []%s{%s} }\n", t.name, t.name, t.name, strings.Join(t.enum.names, ", "))
 	s.line("func read%s(v *%s, d *codec.Decoder) error { return codec.ReadEnum(v, d, values%s()) }\n", t.name, t.name, t.name)
 	s.line("func write%s(e *codec.Encoder, v %s) { codec.WriteEnum(e, v, values%s()) }\n", t.name, t.name, t.name)
 }

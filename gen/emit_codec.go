@@ -144,10 +144,8 @@ func (e *emitter) guards(t *goType) (names []string) {
 	}
 	for _, row := range []string{t.origin, "*"} {
 		for _, name := range guarded[row].members {
-			for _, f := range t.fields {
-				if f.json == name {
-					names = append(names, name)
-				}
+			if slices.ContainsFunc(t.fields, func(f *field) bool { return f.json == name }) {
+				names = append(names, name)
 			}
 		}
 	}

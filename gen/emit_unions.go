@@ -83,7 +83,7 @@ func (e *emitter) unionReader(s *source, t *goType) {
 	s.line("func read%s(v *%s, d *codec.Decoder) error {", t.name, t.name)
 	for _, list := range t.union.lists {
 		s.line("if d.IsList() {")
-		e.listArm(s, list)
+		s.line("var list %s\nif err := list.decode(d); err != nil {\nreturn err\n}\n*v = list\nreturn nil", list)
 		s.line("}")
 	}
 	switch {
@@ -111,11 +111,6 @@ func (e *emitter) unionReader(s *source, t *goType) {
 		s.line("return codec.Tagged(v, d, %q, arm%s)\n}\n", t.union.member, t.name)
 		e.taggedReader(s, t)
 	}
-}
-
-// listArm writes the statements that read a list as a union.
-func (e *emitter) listArm(s *source, name string) {
-	s.line("var list %s\nif err := list.decode(d); err != nil {\nreturn err\n}\n*v = list\nreturn nil", name)
 }
 
 // readArm writes the statements that read an arm of a union.

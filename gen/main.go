@@ -49,11 +49,10 @@ type usageError struct{ error }
 
 // exitCode returns 0 if the files are there, 2 for a wrong command line, and 1 for any other error.
 func exitCode(err error) int {
-	var usage usageError
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.As(err, &usage):
+	}
+	if _, ok := errors.AsType[usageError](err); ok {
 		return 2
 	}
 	return 1

@@ -52,14 +52,12 @@ func (b *builder) methods() (methods []*method, err error) {
 			return nil, err
 		}
 	}
-	methods = slices.Collect(maps.Values(byName))
-	slices.SortFunc(methods, func(x, y *method) int { return strings.Compare(x.name, y.name) })
-	return methods, nil
+	return slices.SortedFunc(maps.Values(byName), func(x, y *method) int { return strings.Compare(x.name, y.name) }), nil
 }
 
 func (b *builder) method(definition string) (*method, error) {
 	t := b.types[definition]
-	m := &method{definition: definition, doc: t.doc}
+	m := new(method)
 	for _, f := range t.fields {
 		switch f.json {
 		case "method":

@@ -115,16 +115,14 @@ const (
 
 // method is one request or notification of the protocol.
 type method struct {
-	name       string // "tools/call"
-	goName     string // "ToolsCall"
-	definition string // "CallToolRequest"
-	params     string // Go type
-	result     string // Go type, "" for a notification
-	union      bool   // result is a union
-	required   bool   // params must be sent
-	client     bool   // the client sends it
-	server     bool   // the server sends it
-	doc        string
+	name     string // "tools/call"
+	goName   string // "ToolsCall"
+	params   string // Go type
+	result   string // Go type, "" for a notification
+	union    bool   // result is a union
+	required bool   // params must be sent
+	client   bool   // the client sends it
+	server   bool   // the server sends it
 }
 
 // String returns the Go type of a required use.

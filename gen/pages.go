@@ -1,6 +1,9 @@
 package main
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // commonFields describes members that mean the same everywhere, and members that upstream's
 // flattening lost. Our copy of the schema describes all others.
@@ -92,10 +95,8 @@ func (m *model) pageOf(definition string) (page string, ok bool) {
 	}
 	for _, table := range tables {
 		for page, definitions := range table {
-			for d := range strings.FieldsSeq(definitions) {
-				if d == definition {
-					return specification + m.version + "/" + page, true
-				}
+			if slices.Contains(strings.Fields(definitions), definition) {
+				return specification + m.version + "/" + page, true
 			}
 		}
 	}

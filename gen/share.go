@@ -70,7 +70,12 @@ func (e *emitter) sharedTypes(s *source) {
 		s.line("type %s = mcptypes.%s\n", t.name, t.name)
 		switch t.kind {
 		case kindEnum:
-			e.sharedEnum(s, t)
+			s.line("// The values of %s.\nconst (", t.name)
+			for i, v := range t.enum.values {
+				s.line("%s = mcptypes.%s // %s", t.enum.names[i], t.enum.names[i], v)
+			}
+			s.line(")\n")
+			e.enumCodec(s, t)
 		case kindString:
 			s.line("func encode%s(v *%s, e *codec.Encoder) { e.Str(string(*v)) }\n", t.name, t.name)
 		case kindHand:
@@ -83,16 +88,6 @@ func (e *emitter) sharedTypes(s *source) {
 			e.objectBody(s, t)
 		}
 	}
-}
-
-func (e *emitter) sharedEnum(s *source, t *goType) {
-	s.line("// The values of %s.\nconst (", t.name)
-	names := t.enum.names
-	for i, v := range t.enum.values {
-		s.line("%s = mcptypes.%s // %s", names[i], names[i], v)
-	}
-	s.line(")\n")
-	e.enumCodec(s, t, names)
 }
 
 // sharedNames are aliases of what the base package has in addition to the schema's types.
