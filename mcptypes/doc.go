@@ -77,9 +77,10 @@
 //
 // # Methods
 //
-// Each request and notification is a value with its name and its types. Any [Caller], such
-// as the peer of package jsonrpc, can call it. Any [Registrar], such as the mux of package
-// jsonrpc, can serve it.
+// Each request and notification is a value with its types, named after its method: tools/call is
+// [ToolsCall], notifications/initialized is [NotificationsInitialized]. Any [Caller], such as the
+// peer of package jsonrpc, can call it. Any [Registrar], such as the mux of package jsonrpc, can
+// serve it. Without params, pass nil.
 //
 //	result, err := mcptypes.ToolsCall.Call(ctx, peer, &mcptypes.CallToolRequestParams{Name: "codex"})
 //
