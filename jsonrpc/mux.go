@@ -29,13 +29,7 @@ func Handle[P, R any](m *Mux, method string, f func(context.Context, P) (R, erro
 // HandleNotify adds a notification whose params are a P. Errors go to [Hooks].Problem. A request by
 // that name is answered with null or the error.
 func HandleNotify[P any](m *Mux, method string, f func(context.Context, P) error) {
-	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
-		var p P
-		if err := r.Bind(&p); err != nil {
-			return nil, err
-		}
-		return nil, f(ctx, p)
-	}))
+	Handle(m, method, func(ctx context.Context, p P) (any, error) { return nil, f(ctx, p) })
 }
 
 // HandleRaw adds a method that decodes its params itself, nil if absent. An error that has

@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -47,7 +48,14 @@ func newPump(r io.Reader) *pump {
 	in, out := io.Pipe()
 	return &pump{in, sync.OnceFunc(func() {
 		go func() {
-			_, err := io.Copy(out, r)
+			var err error
+			for b := make([]byte, slabSize); err == nil; { // io.Copy links 80 KB more, for files and sockets
+				var n int
+				if n, err = r.Read(b); n > 0 {
+					_, closed := out.Write(b[:n])
+					err = cmp.Or(err, closed)
+				}
+			}
 			_ = out.CloseWithError(err)
 		}()
 	})}
