@@ -55,18 +55,11 @@ func (b *builder) arms(out *goType, origin string, t *schemas.Type) error {
 			out.union.lists = append(out.union.lists, b.goNames[name])
 		case isFree(d) || !slices.Equal(d.Type, []string{"object"}):
 			return b.refuse(here, "no rule for the arm %s, which is not an object", name)
-		default:
-			out.addArm(b.goNames[name])
+		case !slices.ContainsFunc(out.union.arms, func(a *arm) bool { return a.name == b.goNames[name] }):
+			out.union.arms = append(out.union.arms, &arm{name: b.goNames[name]})
 		}
 	}
 	return nil
-}
-
-// addArm adds an arm, unless it is there.
-func (t *goType) addArm(name string) {
-	if !slices.ContainsFunc(t.union.arms, func(a *arm) bool { return a.name == name }) {
-		t.union.arms = append(t.union.arms, &arm{name: name})
-	}
 }
 
 // distinguish decides how to choose among the arms of a union: by a member that is constant
