@@ -1,23 +1,35 @@
 package native_test
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/client"
-	"github.com/codexmcp/codexmcp/codexserver/internal/hosts/hoststest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/hosts"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -25,33 +37,42 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// online is a server with the native engine, in a world, and what came of a turn there.
+// online is a server with the native engine in an internet of one other server, and what came of a turn there.
 type online struct {
-	*hoststest.World
+	dir      string // with the folder that commands work in, and a cache
 	provider *providertest.Server
 	server   *codexserver.Server
 	engine   *native.Engine
-	home     string
 	log      bytes.Buffer // the record
 
 	mu        sync.Mutex
+	resolved  []string // names
 	questions []string
 	answer    func(ctx context.Context, q *client.Question) elicit.Outcome
 }
 
-// newOnline begins a server, of which commands write in the world's folder.
+// newOnline begins a server, whose model makes some calls of the shell. Each name below example.com leads to a server of h,
+// but inside.example.com to a private address.
 func newOnline(t *testing.T, h http.Handler, policy protocol.ApprovalPolicy, rules approval.Rules, calls ...[]string) *online {
 	t.Helper()
-	o := &online{World: hoststest.New(t, h), home: t.TempDir()}
-	work := filepath.Join(o.Dir, "work")
-	must.OK(t, os.Mkdir(work, 0o700), os.Mkdir(filepath.Join(o.Dir, "cache"), 0o700))
+	if err := box.HostsAvailable(); err != nil {
+		t.Skip(err)
+	}
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust it
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	o := &online{dir: boxtest.FolderOutsideTmp(t)}
+	ca := filepath.Join(o.dir, "ca.pem")
+	boxtest.Lay(t, o.dir, "work/", "cache/", "ca.pem="+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
 	var turns []providertest.Turn
 	for i, argv := range calls {
 		turns = append(turns, providertest.Call(providertest.Shell(fmt.Sprintf("c%d", i), argv...)))
 	}
 	o.provider = providertest.New(append(turns, providertest.Say("done"))...)
 	t.Cleanup(o.provider.Close)
-	write(t, filepath.Join(o.home, "config.toml"), fmt.Sprintf(`model = "scripted"
+	home := t.TempDir()
+	write(t, filepath.Join(home, "config.toml"), fmt.Sprintf(`model = "scripted"
 model_provider = "test"
 approval_policy = %q
 sandbox_mode = "workspace-write"
@@ -61,11 +82,34 @@ exclude_slash_tmp = true
 exclude_tmpdir_env_var = true
 [model_providers.test]
 base_url = %q
-`, policy, filepath.Join(o.Dir, "cache"), o.provider.BaseURL()))
-	o.engine = open(t, native.Options{CodexHome: o.home, Hosts: true, Environ: append([]string{"PATH=" + os.Getenv("PATH")}, o.Environ()...)})
-	native.SetHosts(o.engine, &o.Proxy)
+`, policy, filepath.Join(o.dir, "cache"), o.provider.BaseURL()))
+	o.engine = open(t, native.Options{CodexHome: home, Hosts: true, Environ: []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + o.dir, "LC_ALL=C", "SSL_CERT_FILE=" + ca, "GIT_SSL_CAINFO=" + ca, "npm_config_cafile=" + ca,
+		"npm_config_registry=https://registry.example.com/", "npm_config_cache=" + o.dir + "/cache", "npm_config_update_notifier=false",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
+	}})
+	public := netip.MustParseAddr("93.184.215.14")
+	native.SetHosts(o.engine, &hosts.Proxy{
+		Resolve: func(_ context.Context, host string) ([]netip.Addr, error) {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.resolved = append(o.resolved, host)
+			if strings.HasPrefix(host, "inside.") {
+				return []netip.Addr{netip.MustParseAddr("10.0.0.1")}, nil
+			}
+			return []netip.Addr{public}, nil
+		},
+		Dial: func(ctx context.Context, network, to string) (net.Conn, error) {
+			if to != netip.AddrPortFrom(public, 443).String() {
+				return nil, fmt.Errorf("%s is not there", to)
+			}
+			return (&net.Dialer{}).DialContext(ctx, network, s.Listener.Addr().String())
+		},
+		Upstream: func(*http.Request) (*url.URL, error) { return nil, nil },
+	})
 	o.server = codexserver.New(o.engine, &codexserver.Options{
-		Record: &o.log, Rules: rules, Home: o.home, Folder: work, Approvals: elicit.Options{Schema: elicit.FormDecision}, Changes: codexserver.ChangeOptions{Read: new(false)},
+		Record: &o.log, Rules: rules, Home: home, Folder: filepath.Join(o.dir, "work"), Approvals: elicit.Options{Schema: elicit.FormDecision},
+		Changes: codexserver.ChangeOptions{Read: new(false)},
 	})
 	return o
 }
@@ -81,8 +125,14 @@ func (o *online) turn(t *testing.T) (client.Result, string) {
 	}}))(t)
 	r := must.Get(c.Run(t.Context(), client.Task{Prompt: "go"}))(t)
 	must.OK(t, c.Close())
+	return r, o.read()
+}
+
+// read returns what the model read last.
+func (o *online) read() string {
 	all := o.provider.Requests()
-	return r, string(all[len(all)-1].Body)
+	said, _, _ := strings.Cut(string(all[len(all)-1].Body), `"tools":[`)
+	return strings.ReplaceAll(said, `\"`, `"`)
 }
 
 // kept returns the lines of the record of an event.
@@ -96,83 +146,33 @@ func (o *online) kept(t *testing.T, event record.Event) (all []record.Line) {
 	return all
 }
 
-func answers(d elicit.Decision) func(context.Context, *client.Question) elicit.Outcome {
-	return func(context.Context, *client.Question) elicit.Outcome { return elicit.Outcome{Decision: d} }
-}
-
-// TestNPM installs three packages, of which one has a script that tries to write outside and to reach another host.
-func TestNPM(t *testing.T) {
-	if _, err := exec.LookPath("npm"); err != nil {
-		t.Skip(err)
+// internet is what the servers have: a repository of git, a module of Go, and three packages of npm, of which one has a script
+// that tries to write outside.
+func internet(t *testing.T) http.Handler {
+	t.Helper()
+	repo := t.TempDir()
+	servertest.Git(t, repo, "init", "-q")
+	servertest.Git(t, repo, "commit", "-q", "--allow-empty", "-m", "first")
+	servertest.Git(t, repo, "update-server-info")
+	files := fstest.MapFS{
+		"example.com/m/@v/v1.0.0.info": {Data: []byte(`{"Version":"v1.0.0","Time":"2001-02-03T04:05:06Z"}`)}, "example.com/m/@v/v1.0.0.mod": {Data: []byte("module example.com/m\n")},
 	}
-	script := `node -e "try { require('fs').writeFileSync(process.env.HOME + '/evil', 'x') } catch (e) { require('fs').writeFileSync(process.env.INIT_CWD + '/why', e.code) }"`
-	registry := hoststest.Registry(t, map[string]map[string]any{
-		"one": {"dependencies": map[string]any{"two": "^1.0.0"}}, "two": {}, "three": {"scripts": map[string]any{"postinstall": script}},
-	})
-	npm := []string{"npm", "install", "--no-audit", "--no-fund", "one", "three"}
-	allow := approval.Rules{Hosts: approval.HostRules{Allow: []string{"*.example.com"}}}
-	for _, tt := range []struct {
-		name   string
-		policy protocol.ApprovalPolicy
-		rules  approval.Rules
-		answer elicit.Decision
-		asked  int
-		works  bool
-		words  string // for the model
-	}{
-		{"accepted", protocol.ApprovalOnRequest, approval.Rules{}, elicit.Approved, 1, true, "added 3 packages"},
-		{"a rule", protocol.ApprovalOnRequest, allow, elicit.Denied, 0, true, "added 3 packages"},
-		{"a rule under never", protocol.ApprovalNever, allow, elicit.Denied, 0, true, "added 3 packages"},
-		{"declined", protocol.ApprovalOnRequest, approval.Rules{}, elicit.Denied, 1, false, `(Network: registry.example.com was refused: declined`},
-		{"declined after a failure", protocol.ApprovalOnFailure, approval.Rules{}, elicit.Denied, 1, false, `(Network: registry.example.com was refused: declined`},
-		{"never", protocol.ApprovalNever, approval.Rules{}, elicit.Approved, 0, false, "(Network: registry.example.com was refused: declined: the approval policy is never to ask, so only a rule such as {host = "},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			o := newOnline(t, registry, tt.policy, tt.rules, npm)
-			o.answer = answers(tt.answer)
-			r, read := o.turn(t)
-			must.Equal(t, "questions", tt.asked, len(o.questions))
-			for _, q := range o.questions {
-				work := filepath.Join(o.Dir, "work")
-				if want := "Allow the network, to the host `registry.example.com`?\nIt is asked for by `npm install --no-audit --no-fund one three` in `" + work + "`, which runs in the sandbox.\nWhat this command can read it can send there.\n"; !strings.HasPrefix(q, want) {
-					t.Errorf("asked %s", q)
-				}
-			}
-			if !strings.Contains(strings.ReplaceAll(read, `\"`, `"`), tt.words) || strings.Count(read, "Network: ") > 1 {
-				t.Errorf("the model read %s", read[max(0, len(read)-3000):])
-			}
-			for _, name := range []string{"one", "two", "three"} {
-				_, err := os.Stat(filepath.Join(o.Dir, "work/node_modules", name, "package.json"))
-				must.Equal(t, name+" is there", tt.works, err == nil)
-			}
-			why, _ := os.ReadFile(filepath.Join(o.Dir, "work/why"))
-			must.Equal(t, "the script could not write outside", tt.works, string(why) == "EACCES")
-			var top []string
-			for _, e := range must.Get(os.ReadDir(o.Dir))(t) {
-				top = append(top, e.Name())
-			}
-			must.Equal(t, "the home", []string{"ca.pem", "cache", "work"}, top)
-			ends := o.kept(t, record.Ends)
-			must.Equal(t, "commands", 1, len(ends))
-			refused := []string{}
-			for _, one := range r.Refused {
-				refused = append(refused, one.Kind+" "+one.What)
-			}
-			if tt.works {
-				must.Equal(t, "used", []string{"registry.example.com"}, ends[0].Hosts)
-				must.Equal(t, "refused", []string{}, refused)
-			} else {
-				must.Equal(t, "used", 0, len(ends[0].Hosts))
-				must.Equal(t, "refused", []string{"host registry.example.com"}, refused)
-				must.Equal(t, "resolved", 0, len(o.Resolved()))
-			}
-			decided := o.kept(t, record.Decided)
-			if len(decided) != 1 || decided[0].Kind != record.KindHost || decided[0].Host != "registry.example.com" || decided[0].Call != "c0" || !slices.Equal(decided[0].Command, npm) {
-				t.Errorf("decided %+v", decided)
-			}
-		})
+	const script = `node -e \"try { require('fs').writeFileSync(process.env.HOME + '/evil', 'x') } catch (e) { require('fs').writeFileSync(process.env.INIT_CWD + '/why', e.code) }\"`
+	for name, about := range map[string]string{"one": `"dependencies":{"two":"^1.0.0"}`, "two": `"dependencies":{}`, "three": `"scripts":{"postinstall":"` + script + `"}`} {
+		about = fmt.Sprintf(`"name":%q,"version":"1.0.0",%s`, name, about)
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		w := tar.NewWriter(z)
+		must.OK(t, w.WriteHeader(&tar.Header{Name: "package/package.json", Mode: 0o644, Size: int64(len(about) + 2)}))
+		must.Get(fmt.Fprintf(w, "{%s}", about))(t)
+		must.OK(t, w.Close(), z.Close())
+		files["files/"+name+".tgz"] = &fstest.MapFile{Data: b.Bytes()}
+		files[name] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"name":%q,"dist-tags":{"latest":"1.0.0"},"versions":{"1.0.0":{%s,"dist":{"tarball":"https://registry.example.com/files/%s.tgz"}}}}`, name, about, name)}
 	}
+	mux := http.NewServeMux()
+	mux.Handle("/", http.FileServerFS(files))
+	mux.Handle("/repo/", http.StripPrefix("/repo", http.FileServer(http.Dir(filepath.Join(repo, ".git")))))
+	return mux
 }
 
 // reach is a command that asks for a host, waits at most a number of seconds, and prints the first line of the answer.
@@ -180,29 +180,61 @@ func reach(host string, seconds int) []string {
 	return []string{"timeout", fmt.Sprint(seconds), "bash", "-c", `exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT ` + host + `:443 HTTP/1.1\r\n\r\n' >&3; read -r line <&3; echo "got $line"`}
 }
 
-// TestHostAnswers has answers to questions about hosts, and says for what they count.
-func TestHostAnswers(t *testing.T) {
-	const one, two = "one.example.com", "two.example.com"
+// TestHosts has programs as they are installed, each of which works with the host allowed and fails without, with the words of
+// the proxy where it prints them; and answers, of which each counts for what it says.
+func TestHosts(t *testing.T) {
+	const (
+		one, two, registry = "one.example.com", "two.example.com", "registry.example.com"
+		no                 = ": one.example.com was refused: declined"
+		npmNo              = "(Network: registry.example.com was refused: declined"
+		npmRule            = npmNo + ": the approval policy is never to ask, so only a rule such as {host = "
+		added              = "added 3 packages"
+	)
+	script := func(text string) [][]string { return [][]string{{"bash", "-c", text}} }
+	npm := [][]string{{"npm", "install", "--no-audit", "--no-fund", "one", "three"}}
+	git := script("git clone -q https://one.example.com/repo/ copy && git -C copy log --format=%s")
+	module := script("GOPATH=$PWD GOCACHE=$PWD/c GOFLAGS=-modcacherw GOPROXY=https://one.example.com GONOSUMDB=* GOENV=off GOTOOLCHAIN=local go list -m -f {{.Time}} example.com/m@v1.0.0")
+	addresses := script(`for i in $(seq 15); do exec 3<>/dev/tcp/127.0.0.1/3128; printf "CONNECT 10.0.0.$i:443 HTTP/1.1\r\n\r\n" >&3; read -r line <&3; exec 3>&-; done`)
+	allow := approval.Rules{Hosts: approval.HostRules{Allow: []string{"*.example.com"}}}
+	world := internet(t)
 	for _, tt := range []struct {
 		name    string
+		policy  protocol.ApprovalPolicy
+		rules   approval.Rules
 		calls   [][]string
-		answer  elicit.Decision
+		answer  elicit.Decision // "" never comes
 		asked   int
-		used    []string // hosts by each command, with spaces between
+		used    []string // hosts by each command
 		refused int
-		status  protocol.TurnStatus
+		read    string // what the model reads
 	}{
-		{"once", [][]string{reach(one, 20), reach(one, 20)}, elicit.Approved, 2, []string{one, one}, 0, protocol.StatusCompleted},
-		{"for the session", [][]string{reach(one, 20), reach(one, 20), reach(two, 20)}, elicit.ApprovedForSession, 2, []string{one, one, two}, 0, protocol.StatusCompleted},
-		{"always", [][]string{reach(one, 20), reach(one, 20)}, elicit.ApprovedAlways, 1, []string{one, one}, 0, protocol.StatusCompleted},
-		{"no", [][]string{reach(one, 20), reach(one, 20)}, elicit.Denied, 2, []string{"", ""}, 2, protocol.StatusCompleted},
-		{"cancel", [][]string{reach(one, 20), reach(two, 20)}, elicit.Abort, 1, nil, 1, protocol.StatusAborted},
-		{"a private address", [][]string{reach("inside.example.com", 20)}, elicit.ApprovedForSession, 1, []string{""}, 1, protocol.StatusCompleted},
-		{"nobody before the end", [][]string{reach(one, 1), {"echo", "next"}}, "", 1, []string{"", ""}, 1, protocol.StatusCompleted},
+		{"npm", "on-request", approval.Rules{}, npm, elicit.Approved, 1, []string{registry}, 0, added},
+		{"npm by a rule", "on-request", allow, npm, elicit.Denied, 0, []string{registry}, 0, added},
+		{"npm by a rule under never", "never", allow, npm, elicit.Denied, 0, []string{registry}, 0, added},
+		{"npm declined", "on-request", approval.Rules{}, npm, elicit.Denied, 1, []string{""}, 1, npmNo},
+		{"npm declined after a failure", "on-failure", approval.Rules{}, npm, elicit.Denied, 1, []string{""}, 1, npmNo},
+		{"npm under never", "never", approval.Rules{}, npm, elicit.Approved, 0, []string{""}, 1, npmRule},
+		{"git", "on-request", approval.Rules{}, git, elicit.Approved, 1, []string{one}, 0, "first"},
+		{"git declined", "on-request", approval.Rules{}, git, elicit.Denied, 1, []string{""}, 1, "403"},
+		{"go", "on-request", approval.Rules{}, module, elicit.Approved, 1, []string{one}, 0, "2001-02-03"},
+		{"go declined", "on-request", approval.Rules{}, module, elicit.Denied, 1, []string{""}, 1, "codex-mcp" + no},
+		{"once", "on-request", approval.Rules{}, [][]string{reach(one, 20), reach(one, 20)}, elicit.Approved, 2, []string{one, one}, 0, "got HTTP/1.1 200"},
+		{"for the session", "on-request", approval.Rules{}, [][]string{reach(one, 20), reach(one, 20), reach(two, 20)}, elicit.ApprovedForSession, 2, []string{one, one, two}, 0, "got HTTP/1.1 200"},
+		{"always", "on-request", approval.Rules{}, [][]string{reach(one, 20), reach(one, 20)}, elicit.ApprovedAlways, 1, []string{one, one}, 0, "got HTTP/1.1 200"},
+		{"no", "on-request", approval.Rules{}, [][]string{reach(one, 20), reach(one, 20)}, elicit.Denied, 2, []string{"", ""}, 2, "got HTTP/1.1 403 codex-mcp" + no},
+		{"cancel", "on-request", approval.Rules{}, [][]string{reach(one, 20), reach(two, 20)}, elicit.Abort, 1, nil, 1, ""},
+		{"a private address", "on-request", approval.Rules{}, [][]string{reach("inside.example.com", 20)}, elicit.ApprovedForSession, 1, []string{""}, 1, "was refused: it leads to"},
+		{"nobody before the end", "on-request", approval.Rules{}, [][]string{reach(one, 1), {"echo", "next"}}, "", 1, []string{"", ""}, 1, "next"},
+		{"many addresses", "on-request", approval.Rules{}, addresses, elicit.Approved, 0, []string{""}, 15, "(Network: 5 more hosts were refused)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			o := newOnline(t, http.NotFoundHandler(), protocol.ApprovalOnRequest, approval.Rules{}, tt.calls...)
+			if program, _, _ := strings.Cut(tt.name, " "); program == "npm" || program == "git" || program == "go" {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Skip(err)
+				}
+			}
+			o := newOnline(t, world, tt.policy, tt.rules, tt.calls...)
 			o.answer = func(ctx context.Context, _ *client.Question) elicit.Outcome {
 				if tt.answer == "" {
 					<-ctx.Done()
@@ -222,48 +254,65 @@ func TestHostAnswers(t *testing.T) {
 			for _, one := range r.Refused {
 				must.Equal(t, "kind", "host", one.Kind)
 			}
-			must.Equal(t, "status", tt.status, r.Status)
-			if works := tt.answer.Approves() && tt.refused == 0; works != strings.Contains(read, "got HTTP/1.1 200") {
-				t.Errorf("the model read %s", read[max(0, len(read)-2000):])
+			if !strings.Contains(read, tt.read) || strings.Count(read, "(Network: ") > min(tt.refused, 11) {
+				t.Errorf("the model read %s", read[max(0, len(read)-3000):])
+			}
+			must.Equal(t, "status", map[bool]protocol.TurnStatus{true: protocol.StatusAborted, false: protocol.StatusCompleted}[tt.answer == elicit.Abort], r.Status)
+			if used == nil || strings.Join(used, "") == "" && tt.name != "a private address" {
+				must.Equal(t, "resolved", 0, len(o.resolved))
+			}
+			if strings.HasPrefix(tt.name, "npm") {
+				o.installed(t, tt.read == added)
 			}
 		})
+	}
+}
+
+// installed checks what an installation by npm has asked, and where it has written.
+func (o *online) installed(t *testing.T, works bool) {
+	t.Helper()
+	work := filepath.Join(o.dir, "work")
+	for _, q := range o.questions {
+		if want := "Allow the network, to the host `registry.example.com`?\nIt is asked for by `npm install --no-audit --no-fund one three` in `" + work + "`, which runs in the sandbox.\nWhat this command can read it can send there.\n"; !strings.HasPrefix(q, want) {
+			t.Errorf("asked %s", q)
+		}
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		_, err := os.Stat(filepath.Join(work, "node_modules", name, "package.json"))
+		must.Equal(t, name+" is there", works, err == nil)
+	}
+	why, _ := os.ReadFile(filepath.Join(work, "why"))
+	must.Equal(t, "the script could not write outside", works, string(why) == "EACCES")
+	must.Equal(t, "files in the home", 3, len(must.Get(os.ReadDir(o.dir))(t)))
+	if d := o.kept(t, record.Decided); len(d) != 1 || d[0].Kind != record.KindHost || d[0].Host != "registry.example.com" || d[0].Call != "c0" || d[0].Command[0] != "npm" {
+		t.Errorf("decided %+v", d)
 	}
 }
 
 // TestNoHostsElsewhere prints the environment of commands that have no network by the host, and of one that has it.
 func TestNoHostsElsewhere(t *testing.T) {
 	for name, tt := range map[string]struct {
-		change func(*online)
+		off    bool
 		config protocol.Config
 		want   bool
 	}{
-		"workspace-write":             {func(*online) {}, protocol.Config{}, true},
-		"off":                         {func(o *online) { native.SetHosts(o.engine, nil) }, protocol.Config{}, false},
-		"read-only":                   {func(*online) {}, protocol.Config{Sandbox: protocol.SandboxReadOnly}, false},
-		"full access":                 {func(*online) {}, protocol.Config{Sandbox: protocol.SandboxDangerFullAccess}, false},
-		"network access":              {func(*online) {}, protocol.Config{Overrides: rawConfig("sandbox_workspace_write.network_access", "true")}, false},
-		"untrusted, known to be safe": {func(*online) {}, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted}, false},
+		"workspace-write":             {want: true},
+		"off":                         {off: true},
+		"read-only":                   {config: protocol.Config{Sandbox: protocol.SandboxReadOnly}},
+		"full access":                 {config: protocol.Config{Sandbox: protocol.SandboxDangerFullAccess}},
+		"network access":              {config: protocol.Config{Overrides: rawConfig("sandbox_workspace_write.network_access", "true")}},
+		"untrusted, known to be safe": {config: protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOnline(t, http.NotFoundHandler(), protocol.ApprovalOnRequest, approval.Rules{}, []string{"cat", "/proc/self/environ"})
-			tt.change(o)
-			tt.config.Cwd = filepath.Join(o.Dir, "work")
+			if tt.off {
+				native.SetHosts(o.engine, nil)
+			}
+			tt.config.Cwd = filepath.Join(o.dir, "work")
 			c := must.Get(o.engine.Start(t.Context(), tt.config, &host{}))(t)
 			defer closed(t, c)
 			turn(t, c, say("go"))
-			all := o.provider.Requests()
-			must.Equal(t, "the proxy", tt.want, strings.Contains(string(all[len(all)-1].Body), "HTTPS_PROXY=http://127.0.0.1:3128"))
+			must.Equal(t, "the proxy", tt.want, strings.Contains(o.read(), "HTTPS_PROXY=http://127.0.0.1:3128"))
 		})
 	}
-}
-
-// TestHostNotes asks for many names that are none. The model reads about some of them.
-func TestHostNotes(t *testing.T) {
-	script := `for i in $(seq 15); do exec 3<>/dev/tcp/127.0.0.1/3128; printf "CONNECT 10.0.0.$i:443 HTTP/1.1\r\n\r\n" >&3; read -r line <&3; exec 3>&-; done`
-	o := newOnline(t, http.NotFoundHandler(), protocol.ApprovalOnRequest, approval.Rules{}, []string{"bash", "-c", script})
-	r, read := o.turn(t)
-	must.Equal(t, "notes", 11, strings.Count(read, "(Network: "))
-	must.Equal(t, "the last", true, strings.Contains(read, "(Network: 5 more hosts were refused)"))
-	must.Equal(t, "questions", 0, len(o.questions))
-	must.Equal(t, "refused", `host "10.0.0.1" want a name, and no address`, r.Refused[0].Kind+" "+r.Refused[0].What+" "+r.Refused[0].Why)
 }

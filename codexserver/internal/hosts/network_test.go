@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -370,4 +373,26 @@ func allow(all ...string) hosts.Decide {
 		}
 		return "the user said no"
 	}
+}
+
+// TestOtherNameWithin asks the proxy for one host, and the server behind it for another. SECURITY.md says that this is open.
+func TestOtherNameWithin(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "this is "+r.Host+" by "+r.TLS.ServerName) }))
+	defer s.Close()
+	p := echo("93.184.215.14")
+	p.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, s.Listener.Addr().String())
+	}
+	n := p.Network(t.Context(), allow("one.example.com"))
+	c := open(t, n, connect("one.example.com"))
+	must.Equal(t, "the proxy", "HTTP/1.1 200 Connection established", status(c))
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	within := tls.Client(c, &tls.Config{RootCAs: roots, ServerName: "two.example.com"})
+	must.Get(fmt.Fprint(within, "GET / HTTP/1.0\r\nHost: three.example.com\r\n\r\n"))(t)
+	got := must.Get(io.ReadAll(within))(t)
+	must.Equal(t, "the server", true, strings.HasSuffix(string(got), "this is three.example.com by two.example.com"))
+	used, _ := n.Close()
+	must.Equal(t, "used", "[one.example.com]", fmt.Sprint(used))
 }
