@@ -47,6 +47,11 @@ func Denial(network bool, cwd string, r run.Result) string {
 	return ""
 }
 
+// Offline reports whether a command has failed and says that it has no network.
+func Offline(r run.Result) bool {
+	return r.ExitCode != 0 && netDenied.Get().MatchString(r.Stderr+"\n"+r.Stdout)
+}
+
 // explains reports whether a confinement may be the reason of a denial.
 func explains(line, cwd string) bool {
 	named := pathsIn(line, cwd)

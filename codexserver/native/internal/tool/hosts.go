@@ -4,41 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/hosts"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
-
-// reached are the hosts that were approved for the session. Questions of one command may be answered at the same time.
-type reached struct {
-	mu  sync.Mutex
-	all map[string]bool
-}
-
-func (r *reached) has(host string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.all[host]
-}
-
-func (r *reached) add(host string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.all == nil {
-		r.all = map[string]bool{}
-	}
-	r.all[host] = true
-}
-
-func (r *reached) clear() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	clear(r.all)
-}
 
 // unasked is why nobody is asked about a host under the policy never.
 const unasked = `the approval policy is never to ask, so only a rule such as {host = "…"} in approvals.allow lets a command reach it`
@@ -57,15 +30,11 @@ type network struct {
 
 // onHosts gives a command in the sandbox c its network by the host, if it has one. The command runs with the context.
 func (r attempt) onHosts(ctx context.Context, c Confinement, spec *run.Spec) (context.Context, network) {
-	t := r.turn
-	proxy := t.box.options.Hosts
-	if proxy == nil || c == nil || t.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite || t.SandboxPolicy.NetworkAccess {
+	proxy := r.turn.box.options.Hosts
+	if proxy == nil || c == nil || r.turn.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite || c.Hosts() == nil {
 		return ctx, network{}
 	}
 	confined := c.Hosts()
-	if confined == nil {
-		return ctx, network{}
-	}
 	ctx, end := context.WithCancelCause(ctx)
 	n := proxy.Network(ctx, func(asking context.Context, host string) string {
 		refusal, err := r.approveHost(asking, host)
@@ -78,11 +47,20 @@ func (r attempt) onHosts(ctx context.Context, c Confinement, spec *run.Spec) (co
 	return ctx, network{n, end}
 }
 
+// online reports whether the command leaves the sandbox for the network, as far as its words and the command before it say.
+func (r attempt) online() bool { return r.turn.box.offline || decide.Mentions(downloads, r.Command) }
+
+// downloads are the beginnings of commands that seldom work without the network.
+var downloads = [][]string{
+	{"npm"}, {"npx"}, {"pnpm"}, {"yarn"}, {"bun"}, {"pip"}, {"pip3"}, {"uv"}, {"poetry"}, {"cargo"}, {"gem"}, {"bundle"}, {"composer"}, {"gh"},
+	{"curl"}, {"wget"}, {"go", "get"}, {"go", "install"}, {"go", "mod"}, {"git", "clone"}, {"git", "fetch"}, {"git", "pull"}, {"git", "push"},
+}
+
 // approveHost asks whether the command may reach a host, "" if so. An error ends the turn. It is called for several hosts
 // at the same time.
 func (r attempt) approveHost(ctx context.Context, host string) (refusal string, err error) {
 	t := r.turn
-	if t.box.reached.has(host) {
+	if _, is := t.box.reached.Load(host); is {
 		return "", nil
 	}
 	req := protocol.HostRequest{CallID: r.id, Command: r.Command, Cwd: r.dir, Host: host}
@@ -92,7 +70,7 @@ func (r attempt) approveHost(ctx context.Context, host string) (refusal string, 
 	out := t.Host.ApproveHost(ctx, req)
 	switch {
 	case out.Decision == elicit.ApprovedForSession:
-		t.box.reached.add(host)
+		t.box.reached.Store(host, true)
 		return "", nil
 	case out.Decision.Approves():
 		return "", nil

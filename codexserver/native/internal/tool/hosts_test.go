@@ -13,22 +13,35 @@ import (
 
 // TestHostsTip says which questions have the sentence about the network by the host, and what the model is told of it.
 func TestHostsTip(t *testing.T) {
+	const fails = "echo curl: Could not resolve host: example.com; exit "
 	for _, tt := range []struct {
-		name    string
-		tip     string
-		policy  protocol.ApprovalPolicy
-		mode    protocol.SandboxMode
-		members string
-		want    bool
+		name   string
+		before string // a script that ran
+		argv   string // in bash
+		policy protocol.ApprovalPolicy
+		mode   protocol.SandboxMode
+		want   bool
 	}{
-		{"leaves workspace-write", "Try it.", protocol.ApprovalOnRequest, protocol.SandboxWorkspaceWrite, escalated, true},
-		{"leaves read-only", "Try it.", protocol.ApprovalOnRequest, protocol.SandboxReadOnly, escalated, false},
-		{"under untrusted", "Try it.", protocol.ApprovalUntrusted, protocol.SandboxWorkspaceWrite, "", true},
-		{"full access", "Try it.", protocol.ApprovalUntrusted, protocol.SandboxDangerFullAccess, "", false},
-		{"hosts are there, or cannot be", "", protocol.ApprovalOnRequest, protocol.SandboxWorkspaceWrite, escalated, false},
+		{"a download", "", "npm install", "on-request", "workspace-write", true},
+		{"one among others", "", "cd x && git -C y push | tee log", "on-request", "workspace-write", true},
+		{"no download", "", "rm -r x && git commit -m npm", "on-request", "workspace-write", false},
+		{"after a failure", fails + "66", "make", "on-request", "workspace-write", true},
+		{"after a success", fails + "0", "make", "on-request", "workspace-write", false},
+		{"after another failure", "exit 66", "make", "on-request", "workspace-write", false},
+		{"leaves read-only", "", "npm install", "on-request", "read-only", false},
+		{"under untrusted", "", "npm install", "untrusted", "workspace-write", true},
+		{"full access", "", "npm install", "untrusted", "danger-full-access", false},
 	} {
 		h := &host{answer: elicit.Denied}
-		called(t, turnOf(tool.Options{Sandbox: &fakeSandbox{host: h}, HostsTip: tt.tip}, h, t.TempDir(), tt.policy, tt.mode), shellCall(tt.members, "npm", "install"))
+		turn := turnOf(tool.Options{Sandbox: &fakeSandbox{host: h}, HostsTip: "Try it."}, h, t.TempDir(), tt.policy, tt.mode)
+		if tt.before != "" {
+			called(t, turn, shellCall("", "bash", "-c", tt.before))
+		}
+		members := escalated
+		if tt.policy == protocol.ApprovalUntrusted {
+			members = ""
+		}
+		called(t, turn, shellCall(members, "bash", "-c", tt.argv))
 		asked := h.asked()
 		if len(asked) != 1 {
 			t.Fatalf("%s: %s", tt.name, h.steps())

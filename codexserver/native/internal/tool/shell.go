@@ -355,7 +355,7 @@ func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, co
 		// Where the sandbox cannot hold the command, an approval that lasts would let it out again.
 		Once: r.person() || !full && !confinable,
 	}
-	if p := r.turn.SandboxPolicy; req.LeavesSandbox && p.Mode == protocol.SandboxWorkspaceWrite && !p.NetworkAccess {
+	if p := r.turn.SandboxPolicy; req.LeavesSandbox && p.Mode == protocol.SandboxWorkspaceWrite && !p.NetworkAccess && r.online() {
 		req.Tip = o.HostsTip
 	}
 	shown := run.HoldFolders(r.dir)
@@ -501,6 +501,7 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 	if r.ended != nil {
 		*r.ended = ended{Result: &res}
 	}
+	t.box.offline = c != nil && box.Offline(res)
 	t.Host.Emit(protocol.ExecCommandEnd{
 		CallID: r.id, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated,
 		ExitCode: res.ExitCode, Duration: protocol.Duration(res.Duration), FormattedOutput: res.Formatted(),

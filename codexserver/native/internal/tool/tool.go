@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -62,7 +63,7 @@ type Options struct {
 	FileTools bool
 	// Hosts connects commands in workspace-write to the hosts that are allowed. Nil leaves them without a network.
 	Hosts *hosts.Proxy
-	// HostsTip is a sentence for questions about leaving workspace-write, if there could be Hosts.
+	// HostsTip is a sentence for questions about leaving workspace-write for the network, if there could be Hosts.
 	HostsTip string
 	// ReadOnly refuses every patch under all policies.
 	ReadOnly bool
@@ -135,7 +136,8 @@ type Toolbox struct {
 	options  Options
 	line     []string            // see [run.LineShell]
 	session  map[string]bool     // commands approved for the session
-	reached  reached             // hosts approved for the session
+	reached  sync.Map            // hosts approved for the session; questions may be answered at the same time
+	offline  bool                // the last command in the sandbox failed without a network
 	folders  map[string]string   // where each working folder led when it was first used
 	informed map[string]bool     // messages about the sandbox that were sent to the user
 	seen     map[string][32]byte // files that the model knows, and the SHA-256 of their content then
@@ -274,7 +276,7 @@ func (t *Turn) roots() (box.Roots, error) { return t.box.Roots(t.SandboxPolicy, 
 // Forget removes all approvals for the session.
 func (b *Toolbox) Forget() {
 	clear(b.session)
-	b.reached.clear()
+	b.reached.Clear()
 }
 
 func readOutcome(what string, out elicit.Outcome) (refusal string, err error) {
