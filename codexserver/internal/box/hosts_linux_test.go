@@ -7,10 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -83,52 +80,9 @@ func use() error {
 	return used(fd)
 }
 
-// onGiven tries something with a socket.
-func onGiven(f func(fd int, args []string) error) func([]string) error {
-	return func(a []string) error {
-		fd, err := given(0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		return f(fd, a)
-	}
-}
-
-// connecting tries to connect a socket to an address of its bytes.
-func connecting(address func(a []string) []byte) func([]string) error {
-	return onGiven(func(fd int, a []string) error {
-		b := address(a)
-		return raw(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
-	})
-}
-
-// inet4 are the bytes of an address such as 127.0.0.1:80.
-func inet4(text string) []byte {
-	host, port, _ := net.SplitHostPort(text)
-	n, _ := strconv.Atoi(port)
-	return append([]byte{unix.AF_INET, 0, byte(n >> 8), byte(n)}, append(net.ParseIP(host).To4(), make([]byte, 8)...)...)
-}
-
 // hostProbes are what a command with hosts may try.
 var hostProbes = map[string]func(args []string) error{
-	"use":            func([]string) error { return use() },
-	"connect":        connecting(func(a []string) []byte { return inet4(a[0]) }),
-	"connect, long":  connecting(func(a []string) []byte { return append(inet4(a[0]), make([]byte, 112)...) }),
-	"connect, short": connecting(func(a []string) []byte { return inet4(a[0])[:8] }),
-	"connect by IPv6": connecting(func(a []string) []byte {
-		v4 := inet4(a[0])
-		return slices.Concat([]byte{unix.AF_INET6, 0}, v4[2:4], make([]byte, 14), []byte{0xff, 0xff}, v4[4:8], make([]byte, 4))
-	}),
-	"connect to nothing":   connecting(func([]string) []byte { return make([]byte, 16) }),
-	"connect a local name": connecting(func([]string) []byte { return append([]byte{unix.AF_UNIX, 0}, "13 characters\x00"...) }),
-	"connect, no memory": onGiven(func(fd int, _ []string) error {
-		return raw(unix.SYS_CONNECT, uintptr(fd), 16, 16)
-	}),
-	"bind to IPv4": onGiven(func(fd int, _ []string) error { return unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}) }),
-	"bind to IPv6": onGiven(func(fd int, _ []string) error {
-		return unix.Bind(fd, &unix.SockaddrInet6{Addr: [16]byte{15: 1}})
-	}),
+	"use": func([]string) error { return use() },
 	"bind a local name": func(a []string) error { // as long as an address of IPv4, and of IPv6
 		for _, name := range []string{"13-characters", "twenty-five-characters-xx"} {
 			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -145,18 +99,6 @@ var hostProbes = map[string]func(args []string) error{
 		}
 		return nil
 	},
-	"listen": onGiven(func(fd int, _ []string) error { return unix.Listen(fd, 1) }),
-	"accept": onGiven(func(fd int, _ []string) error { return closed(accept(fd)) }),
-	"fast open": onGiven(func(fd int, a []string) error {
-		b := inet4(a[0])
-		_, _, errno := unix.Syscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), 1, unix.MSG_FASTOPEN, uintptr(unsafe.Pointer(&b[0])), 16)
-		return asError(errno)
-	}),
-	"fast open by a message": onGiven(func(fd int, _ []string) error {
-		_, err := unix.SendmsgN(fd, []byte("x"), nil, &unix.SockaddrInet4{Port: 80, Addr: [4]byte{127, 0, 0, 1}}, unix.MSG_FASTOPEN)
-		return err
-	}),
-	"option": onGiven(func(fd int, _ []string) error { return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) }),
 	"flags": func([]string) error { // as they were asked for
 		for _, flags := range []int{0, unix.SOCK_NONBLOCK, unix.SOCK_CLOEXEC, unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC} {
 			fd, err := given(flags)
@@ -175,7 +117,12 @@ var hostProbes = map[string]func(args []string) error{
 		}
 		return nil
 	},
-	"names": onGiven(func(fd int, _ []string) error { // as if it were a socket of TCP, also where there is little room
+	"names": func([]string) error { // as if it were a socket of TCP, also where there is little room
+		fd, err := given(0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
 		own, err1 := unix.Getsockname(fd)
 		peer, err2 := unix.Getpeername(fd)
 		if got := fmt.Sprint(own, peer, errors.Join(err1, err2)); got != "&{3129 [127 0 0 1] {0 0 [0 0 0 0] [0 0 0 0 0 0 0 0]}} &{3128 [127 0 0 1] {0 0 [0 0 0 0] [0 0 0 0 0 0 0 0]}} <nil>" {
@@ -185,28 +132,15 @@ var hostProbes = map[string]func(args []string) error{
 		if err := raw(unix.SYS_GETPEERNAME, uintptr(fd), uintptr(unsafe.Pointer(&room)), uintptr(unsafe.Pointer(&size))); err != nil || size != 16 || room != [8]byte{2, 0, 12, 56, 127, 0, 7, 7} {
 			return fmt.Errorf("%v, %d: %w", room, size, err)
 		}
-		size = -1
-		if err := raw(unix.SYS_GETPEERNAME, uintptr(fd), uintptr(unsafe.Pointer(&room)), uintptr(unsafe.Pointer(&size))); !errors.Is(err, unix.EINVAL) {
-			return fmt.Errorf("a negative size: %w", err)
-		}
-		if err := raw(unix.SYS_GETPEERNAME, uintptr(fd), 16, 16); !errors.Is(err, unix.EFAULT) {
-			return fmt.Errorf("no memory: %w", err)
-		}
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(pair[0])
 		defer unix.Close(pair[1])
-		if name, err := unix.Getpeername(pair[0]); err != nil || fmt.Sprintf("%T", name) != "*unix.SockaddrUnix" {
-			return fmt.Errorf("its own pair: %T, %w", name, err)
-		}
-		_, err = unix.Getsockname(0)
-		if !errors.Is(err, unix.ENOTSOCK) {
-			return fmt.Errorf("no socket: %w", err)
-		}
-		return nil
-	}),
+		name, err := unix.Getpeername(pair[0])
+		return differs(err, fmt.Sprintf("%T", name), "*unix.SockaddrUnix")
+	},
 	"not dumpable": func([]string) error {
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 			return err
@@ -215,13 +149,14 @@ var hostProbes = map[string]func(args []string) error{
 		return use()
 	},
 	"another thread changes the address": func(a []string) error {
-		b, other, own := inet4("127.0.0.1:3128"), inet4(a[0]), inet4("127.0.0.1:3128")
+		const proxy = 0x0100007f380c0002 // 127.0.0.1:3128
+		b := []uint64{proxy, 0}
 		var stop atomic.Bool
 		var changing sync.WaitGroup
 		changing.Go(func() {
 			for !stop.Load() {
-				copy(b, other)
-				copy(b, own)
+				atomic.StoreUint64(&b[0], numbers(a)[0])
+				atomic.StoreUint64(&b[0], proxy)
 			}
 		})
 		defer changing.Wait()
@@ -239,7 +174,7 @@ var hostProbes = map[string]func(args []string) error{
 		}
 		return nil // the test looks whether somebody was reached
 	},
-	"descriptors": func([]string) error {
+	"descriptors for the server": func([]string) error {
 		fd, err := given(0)
 		if err != nil {
 			return err
@@ -310,126 +245,49 @@ var hostProbes = map[string]func(args []string) error{
 	},
 }
 
-func accept(fd int) (int, error) {
-	got, _, err := unix.Accept(fd)
-	return got, err
-}
-
-// hostRow is the result of what a command with hosts tries. Rows with the same kind are one in SECURITY.md.
-type hostRow struct {
-	kind  string
-	probe []string
-	want  string
-}
-
-var hostRows = []hostRow{
-	{"reach the server's proxy, which asks about each host", []string{"use"}, "ok"},
-	{"", []string{"not dumpable"}, "ok"},
-	{"", []string{"names"}, "ok"},
-	{"", []string{"option"}, "ok"},
-	{"", []string{"flags"}, "ok"},
-	{"", []string{"signals"}, "ok"},
-	{"", []string{"a server in the sandbox"}, "ok"},
-	{"", []string{"bind a local name"}, "ok"},
-	{"connect to another address, by IPv4 or IPv6, also one that changes meanwhile", []string{"connect", "@tcp"}, "EPERM"},
-	{"", []string{"connect, long", "@tcp"}, "EPERM"},
-	{"", []string{"connect, short", "@tcp"}, "EPERM"},
-	{"", []string{"connect by IPv6", "@tcp"}, "EPERM"},
-	{"", []string{"connect to nothing"}, "EPERM"},
-	{"", []string{"connect a local name"}, "EPERM"},
-	{"", []string{"connect, no memory"}, "EFAULT"},
-	{"", []string{"dial", "tcp", "@tcp"}, "EPERM"},
-	{"", []string{"dial", "udp", "127.0.0.1:53"}, "EPERM"},
-	{"", []string{"dial", "unix", "@socket"}, "EPERM"},
-	{"", []string{"dial", "unix", "@abstract"}, "EPERM"},
-	{"", []string{"another thread changes the address", "@tcp"}, "ok"},
-	{"", []string{"fast open", "@tcp"}, "EPERM"},
-	{"", []string{"fast open by a message"}, "EISCONN"},
-	{"bind, listen, accept", []string{"bind to IPv4"}, "EPERM"},
-	{"", []string{"bind to IPv6"}, "EPERM"},
-	{"", []string{"listen"}, "EINVAL"},
-	{"", []string{"accept"}, "EINVAL"},
-	{"make a datagram, raw, ICMP, SCTP, MPTCP, netlink or vsock socket", []string{"call", "socket", "2", "2", "0"}, "EPERM"},
-	{"", []string{"call", "socket", "2", "2", "1"}, "EPERM"},
-	{"", []string{"call", "socket", "2", "3", "1"}, "EPERM"},
-	{"", []string{"call", "socket", "2", "1", "132"}, "EPERM"},
-	{"", []string{"call", "socket", "2", "1", "262"}, "EPERM"},
-	{"", []string{"call", "socket", "10", "1", "0"}, "EPERM"},
-	{"", []string{"call", "socket", "10", "2", "58"}, "EPERM"},
-	{"", []string{"call", "socket", "16", "3", "0"}, "EPERM"},
-	{"", []string{"call", "socket", "40", "1", "0"}, "EPERM"},
-	{"", []string{"call", "socketpair", "2", "1", "0", "words:0"}, "EPERM"},
-	{"hand descriptors to the server", []string{"descriptors"}, "ok"}, // they are dropped
-	{"have more than 64 sockets at a time", []string{"many"}, "ok"},   // which it checks
-}
-
-// TestHosts tries what a command with hosts may try. Nobody outside is reached, and the server keeps no descriptor.
-func TestHosts(t *testing.T) {
-	processes, others := boxtest.Starter(t), others(t)
-	outside := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	others["@tcp"] = outside.Addr().String()
-	reached := make(chan string, 100)
-	go func() {
-		for {
-			c, err := outside.Accept()
-			if err != nil {
-				close(reached)
-				return
-			}
-			reached <- c.RemoteAddr().String()
-			c.Close()
-		}
-	}()
-	var all []attempt
-	for _, row := range hostRows {
-		all = append(all, attempt{fixture(t), row.probe})
-	}
-	try(t, processes, write(), others, all[:1], echo) // what is opened once
-	before := descriptors(t)
-	for i, got := range try(t, processes, write(), others, all, echo) {
-		must.Equal(t, fmt.Sprint(all[i].Probe), hostRows[i].want, got)
-	}
-	const some = 10 // of its own, which come and go; a command has handed it 400
-	for until := time.Now().Add(10 * time.Second); descriptors(t) > before+some && time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-		// The ends of commands are read after their results.
-	}
-	if after := descriptors(t); after > before+some {
-		t.Errorf("the server had %d descriptors, and has %d", before, after)
-	}
-	outside.Close()
-	for who := range reached {
-		t.Errorf("somebody was reached: %s", who)
-	}
-}
-
-func descriptors(t *testing.T) int {
-	runtime.GC()
-	return len(must.Get(os.ReadDir("/proc/self/fd"))(t))
-}
-
-// TestHostsTable tries every row of the table of workspace-write with hosts. It is the same but for sockets of TCP.
-func TestHostsTable(t *testing.T) {
-	processes, others := boxtest.Starter(t), others(t)
-	others["@suid"] = os.Getenv(suidVar)
-	var rows []row
-	var all []attempt
-	for _, kind := range kinds {
-		for _, row := range kind.rows {
-			if row.user && (os.Getuid() == 0 || others["@suid"] == "") || row.root && os.Getuid() != 0 || row.initial {
-				continue
-			}
-			rows, all = append(rows, row), append(all, attempt{fixture(t), row.probe})
-		}
-	}
-	for i, got := range try(t, processes, write(), others, all, echo) {
-		want := rows[i].write
-		if rows[i].name == "socket inet" || rows[i].name == "socket inet with other flags" {
-			want = "ok"
-		}
-		if !slices.Contains(strings.Split(want, "|"), got) {
-			t.Errorf("%s: %s, want %s", rows[i].name, got, want)
-		}
-	}
+// hostKinds are what a command with hosts tries besides, by the names of the second table in SECURITY.md.
+var hostKinds = []kind{
+	{"reach the server's proxy, which asks about each host", []row{
+		{name: "use it", probe: []string{"use"}, hosts: "ok"},
+		{name: "use it while not dumpable", probe: []string{"not dumpable"}, hosts: "ok"},
+	}},
+	{"connect to another address, by IPv4 or IPv6, also one that changes meanwhile", []row{
+		{name: "IPv4", probe: []string{"call", "connect", "socket", "words:@address,0", "16"}, hosts: "EPERM"},
+		{name: "IPv4, long", probe: []string{"call", "connect", "socket", "words:@address,0,0,0,0,0,0,0", "64"}, hosts: "EPERM"},
+		{name: "IPv4, short", probe: []string{"call", "connect", "socket", "words:@address,0", "8"}, hosts: "EPERM"},
+		{name: "IPv4 in IPv6", probe: []string{"call", "connect", "socket", "words:0x5000000a,0,0x0100007fffff0000,0", "28"}, hosts: "EPERM"},
+		{name: "nothing", probe: []string{"call", "connect", "socket", "words:0,0", "16"}, hosts: "EPERM"},
+		{name: "a local name", probe: []string{"call", "connect", "socket", "words:0x4141414141410001,0", "16"}, hosts: "EPERM"},
+		{name: "no memory", probe: []string{"call", "connect", "socket", "16", "16"}, hosts: "EFAULT"},
+		{name: "fast open", probe: []string{"call", "sendto", "socket", "words:0", "1", "0x20000000", "words:@address,0", "16"}, hosts: "EPERM"},
+		{name: "an address that another thread changes", probe: []string{"another thread changes the address", "@address"}, hosts: "ok", guards: true},
+	}},
+	{"bind, listen, accept", []row{
+		{name: "bind to IPv4", probe: []string{"call", "bind", "socket", "words:0x0100007f00000002,0", "16"}, hosts: "EPERM"},
+		{name: "bind to IPv6", probe: []string{"call", "bind", "socket", "words:10,0,0x0100000000000000,0", "28"}, hosts: "EPERM"},
+		{name: "listen", probe: []string{"call", "listen", "socket", "1"}, hosts: "EINVAL"},
+		{name: "accept", probe: []string{"call", "accept", "socket", "0", "0"}, hosts: "EINVAL"},
+	}},
+	{"make a datagram, raw, ICMP, SCTP, MPTCP, netlink or vsock socket", []row{ // as without hosts, and these
+		{name: "socket of ICMP", probe: []string{"call", "socket", "2", "2", "1"}, hosts: "EPERM"},
+		{name: "raw socket", probe: []string{"call", "socket", "2", "3", "1"}, hosts: "EPERM"},
+		{name: "socket of SCTP", probe: []string{"call", "socket", "2", "1", "132"}, hosts: "EPERM"},
+		{name: "socket of ICMP by IPv6", probe: []string{"call", "socket", "10", "2", "58"}, hosts: "EPERM"},
+		{name: "socket pair inet", probe: []string{"call", "socketpair", "2", "1", "0", "words:0"}, hosts: "EPERM"},
+	}},
+	{"hand descriptors to the server", []row{{name: "descriptors", probe: []string{"descriptors for the server"}, hosts: "ok", guards: true}}}, // they are dropped
+	{"have more than 64 sockets at a time", []row{{name: "many", probe: []string{"many"}, hosts: "ok", guards: true}}},                         // which it checks
+	{"", []row{
+		{name: "names of sockets", probe: []string{"names"}, hosts: "ok"},
+		{name: "no memory for a name", probe: []string{"call", "getpeername", "socket", "16", "16"}, hosts: "EFAULT"},
+		{name: "a negative size of a name", probe: []string{"call", "getpeername", "socket", "words:0,0", "words:0xffffffff"}, hosts: "EINVAL"},
+		{name: "the name of no socket", probe: []string{"call", "getpeername", "0", "words:0,0", "words:16"}, hosts: "ENOTSOCK"},
+		{name: "an option of TCP", probe: []string{"call", "setsockopt", "socket", "6", "1", "words:1", "4"}, hosts: "ok"},
+		{name: "flags of sockets", probe: []string{"flags"}, hosts: "ok"},
+		{name: "signals meanwhile", probe: []string{"signals"}, hosts: "ok"},
+		{name: "a server in the sandbox", probe: []string{"a server in the sandbox"}, hosts: "ok"},
+		{name: "bind a local name", probe: []string{"bind a local name"}, hosts: "ok"},
+	}},
 }
 
 // TestHostsOnlyThere says which sandboxes have hosts, and what a command there sees of them.
@@ -503,36 +361,4 @@ func TestHostsEnd(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestHostsPage compares the table in SECURITY.md with the rows that are tried.
-func TestHostsPage(t *testing.T) {
-	page := must.Get(os.ReadFile("../../../SECURITY.md"))(t)
-	_, rest, _ := strings.Cut(string(page), "\n| a command that may ask for hosts tries to |")
-	table, _, _ := strings.Cut(rest, "\n\n")
-	var got, want []string
-	for _, line := range strings.Split(table, "\n")[1:] {
-		cells := strings.Split(strings.Trim(line, "|"), "|")
-		if name := strings.TrimSpace(cells[0]); !strings.HasPrefix(name, "-") {
-			got = append(got, name+": "+strings.TrimSpace(cells[1]))
-		}
-	}
-	for _, row := range hostRows {
-		verdict := denied
-		if row.want == "ok" && len(want) == 0 {
-			verdict = "allowed"
-		}
-		if row.kind != "" {
-			want = append(want, row.kind+": "+verdict)
-		}
-	}
-	must.Equal(t, "what was tried and SECURITY.md", want, got)
-}
-
-func TestHostsAsUser(t *testing.T) {
-	confineHosts(t, write(), "/")
-	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { boxtest.AsUser(t, cmd, os.TempDir()) }, func(t *testing.T) {
-		t.Run("Hosts", TestHosts)
-		t.Run("HostsTable", TestHostsTable)
-	})
 }

@@ -397,16 +397,16 @@ func TestMain(m *testing.M) {
 
 // calls are system calls by name, which the probe "call" makes. Those that are old are amd64's alone.
 var calls = map[string]uintptr{
-	"add_key": unix.SYS_ADD_KEY, "bpf": unix.SYS_BPF, "clone3": unix.SYS_CLONE3, "fchmod": unix.SYS_FCHMOD, "fchmodat": unix.SYS_FCHMODAT,
+	"accept": unix.SYS_ACCEPT, "add_key": unix.SYS_ADD_KEY, "bind": unix.SYS_BIND, "bpf": unix.SYS_BPF, "clone3": unix.SYS_CLONE3, "connect": unix.SYS_CONNECT, "fchmod": unix.SYS_FCHMOD, "fchmodat": unix.SYS_FCHMODAT,
 	"fchmodat2": unix.SYS_FCHMODAT2, "fchown": unix.SYS_FCHOWN, "fremovexattr": unix.SYS_FREMOVEXATTR, "fsetxattr": unix.SYS_FSETXATTR,
-	"fsopen": unix.SYS_FSOPEN, "io_uring_setup": unix.SYS_IO_URING_SETUP, "ioctl": unix.SYS_IOCTL, "ioprio_set": unix.SYS_IOPRIO_SET,
-	"kcmp": unix.SYS_KCMP, "keyctl": unix.SYS_KEYCTL, "lremovexattr": unix.SYS_LREMOVEXATTR, "lsetxattr": unix.SYS_LSETXATTR,
+	"fsopen": unix.SYS_FSOPEN, "getpeername": unix.SYS_GETPEERNAME, "io_uring_setup": unix.SYS_IO_URING_SETUP, "ioctl": unix.SYS_IOCTL, "ioprio_set": unix.SYS_IOPRIO_SET,
+	"kcmp": unix.SYS_KCMP, "keyctl": unix.SYS_KEYCTL, "listen": unix.SYS_LISTEN, "lremovexattr": unix.SYS_LREMOVEXATTR, "lsetxattr": unix.SYS_LSETXATTR,
 	"mknodat": unix.SYS_MKNODAT, "mq_open": unix.SYS_MQ_OPEN, "msgctl": unix.SYS_MSGCTL, "msgget": unix.SYS_MSGGET, "open_tree": unix.SYS_OPEN_TREE,
 	"openat": unix.SYS_OPENAT, "openat2": unix.SYS_OPENAT2, "perf_event_open": unix.SYS_PERF_EVENT_OPEN, "pivot_root": unix.SYS_PIVOT_ROOT,
 	"removexattr": unix.SYS_REMOVEXATTR, "removexattrat": unix.SYS_REMOVEXATTRAT, "renameat2": unix.SYS_RENAMEAT2,
 	"rt_sigqueueinfo": unix.SYS_RT_SIGQUEUEINFO, "sched_setaffinity": unix.SYS_SCHED_SETAFFINITY, "sched_setattr": unix.SYS_SCHED_SETATTR,
-	"sched_setparam": unix.SYS_SCHED_SETPARAM, "sched_setscheduler": unix.SYS_SCHED_SETSCHEDULER, "semget": unix.SYS_SEMGET, "setns": unix.SYS_SETNS,
-	"setpriority": unix.SYS_SETPRIORITY, "setxattr": unix.SYS_SETXATTR, "setxattrat": unix.SYS_SETXATTRAT, "shmat": unix.SYS_SHMAT,
+	"sched_setparam": unix.SYS_SCHED_SETPARAM, "sched_setscheduler": unix.SYS_SCHED_SETSCHEDULER, "semget": unix.SYS_SEMGET, "sendto": unix.SYS_SENDTO, "setns": unix.SYS_SETNS,
+	"setpriority": unix.SYS_SETPRIORITY, "setsockopt": unix.SYS_SETSOCKOPT, "setxattr": unix.SYS_SETXATTR, "setxattrat": unix.SYS_SETXATTRAT, "shmat": unix.SYS_SHMAT,
 	"shmget": unix.SYS_SHMGET, "socket": unix.SYS_SOCKET, "socketpair": unix.SYS_SOCKETPAIR, "truncate": unix.SYS_TRUNCATE, "umount2": unix.SYS_UMOUNT2,
 	"unshare": unix.SYS_UNSHARE, "userfaultfd": unix.SYS_USERFAULTFD, "utimensat": unix.SYS_UTIMENSAT, "x32": 0x40000000 + 39,
 
@@ -415,7 +415,7 @@ var calls = map[string]uintptr{
 }
 
 // call makes one system call. An argument is a number, the address of some ("words:1,2") or of a text
-// ("text:x"), the descriptor of a file that is open for reading ("file:x"), or the link in /proc of one that
+// ("text:x"), a socket of TCP ("socket"), the descriptor of a file that is open for reading ("file:x"), or the link in /proc of one that
 // only names a file ("link:x"), through which an attacker opens it again.
 func call(a []string) error {
 	nr, ok := calls[a[0]]
@@ -441,6 +441,13 @@ func call(a []string) error {
 			defer unix.Close(fd)
 			text := fmt.Appendf(nil, "/proc/self/fd/%d\x00", fd)
 			alive, n[i] = append(alive, text), uintptr(unsafe.Pointer(&text[0]))
+		case "socket":
+			fd, err := given(0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			n[i] = uintptr(fd)
 		case "file":
 			file, err := os.Open(value)
 			if err != nil {

@@ -13,22 +13,24 @@ type row struct {
 	free     string // "ok" when empty
 	readOnly string // in the mode read-only
 	write    string // in the mode workspace-write
+	hosts    string // in workspace-write with a network by the host; as in write when empty
 	// guards reports that the probe prints ok when it was denied.
 	guards bool
 	// user rows do not apply to root, root rows only to root.
 	user, root bool
-	// initial rows do not apply in a user namespace, such as that of a container.
-	initial bool
 }
 
 // noInitial is what root may do, but for root of a user namespace alone.
 const noInitial = "ok|EPERM"
 
-// kinds are the rows by their name in SECURITY.md. Those without a name are not in it.
-var kinds = []struct {
+// kind are rows with one name in SECURITY.md.
+type kind struct {
 	name string
 	rows []row
-}{
+}
+
+// kinds are the rows by their name in SECURITY.md. Those without a name are not in it.
+var kinds = []kind{
 	{"read any file that you can read", []row{
 		{name: "read outside", probe: []string{"read", "/etc/passwd"}, readOnly: "ok", write: "ok"},
 		{name: "read in the workspace", probe: []string{"read", "file"}, readOnly: "ok", write: "ok"},
@@ -74,7 +76,7 @@ var kinds = []struct {
 		{name: "write through /proc/self/root", probe: []string{"write", "/proc/self/root@outside/new"}, readOnly: "EACCES", write: "EACCES"},
 		{name: "make a hard link to a file outside", probe: []string{"link then write", "../outside/file"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV"},
 		{name: "make a hard link outside", probe: []string{"link", "file", "../outside/new"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV"},
-		{name: "open by handle", probe: []string{"handle", "file"}, readOnly: "EPERM", write: "EPERM", root: true, initial: true},
+		{name: "open by handle", probe: []string{"handle", "file"}, readOnly: "EPERM", write: "EPERM", root: true, free: noInitial},
 		{name: "write to /dev/shm", probe: []string{"mkdir", "/dev/shm/@unique"}, readOnly: "EACCES", write: "EACCES"},
 		{name: "make a device", probe: []string{"call", "mknodat", "-100", "text:device", "020666", "0x103"}, readOnly: "EACCES", write: "EACCES", free: noInitial, root: true},
 		{name: "write to /proc", probe: []string{"append", "/proc/self/oom_score_adj"}, readOnly: "EACCES", write: "EACCES"},
@@ -152,7 +154,7 @@ var kinds = []struct {
 		{name: "FS_IOC_SETFLAGS with other high bits", probe: []string{"call", "ioctl", "0", "0x140086602", "words:0"}, free: "ENOTTY|EFAULT", readOnly: "EPERM", write: "EPERM"},
 	}},
 	{"open a network connection, ask a name server", []row{
-		{name: "socket inet", probe: []string{"call", "socket", "2", "1", "0"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "socket inet", probe: []string{"call", "socket", "2", "1", "0"}, readOnly: "EPERM", write: "EPERM", hosts: "ok"},
 		{name: "socket inet datagram", probe: []string{"call", "socket", "2", "2", "0"}, readOnly: "EPERM", write: "EPERM"},
 		{name: "socket inet6", probe: []string{"call", "socket", "10", "1", "0"}, free: "ok|EAFNOSUPPORT", readOnly: "EPERM", write: "EPERM"},
 		{name: "socket netlink", probe: []string{"call", "socket", "16", "3", "0"}, readOnly: "EPERM", write: "EPERM"},
@@ -162,7 +164,7 @@ var kinds = []struct {
 		{name: "socket of multipath TCP", probe: []string{"call", "socket", "2", "1", "262"}, free: "ok|EPROTONOSUPPORT|ENOPROTOOPT", readOnly: "EPERM", write: "EPERM"},
 		{name: "socket of a virtual machine", probe: []string{"call", "socket", "40", "1", "0"}, free: "ok|EAFNOSUPPORT", readOnly: "EPERM", write: "EPERM"},
 		{name: "socket of the kernel's ciphers", probe: []string{"call", "socket", "38", "5", "0"}, free: "ok|EAFNOSUPPORT", readOnly: "EPERM", write: "EPERM"},
-		{name: "socket inet with other flags", probe: []string{"call", "socket", "2", "0x80801", "0"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "socket inet with other flags", probe: []string{"call", "socket", "2", "0x80801", "0"}, readOnly: "EPERM", write: "EPERM", hosts: "ok"},
 	}},
 	{"connect to a local socket (a container engine, an agent)", []row{
 		{name: "socket unix datagram", probe: []string{"call", "socket", "1", "2", "0"}, readOnly: "EPERM", write: "EPERM"},

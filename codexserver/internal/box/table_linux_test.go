@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,44 +40,75 @@ func TestTable(t *testing.T) {
 	processes, others := boxtest.Starter(t), others(t)
 	others["@suid"] = os.Getenv(suidVar)
 	isRoot := os.Getuid() == 0
-	users := must.Get(os.ReadFile("/proc/self/uid_map"))(t)
-	initial := slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
 	if !isRoot {
 		t.Run("root", func(t *testing.T) { t.Skip("only root can run these rows, and make a program of root") })
 	}
+	attempts := func(t *testing.T, kinds []kind) (rows []row, all []attempt) {
+		for _, kind := range kinds {
+			for _, row := range kind.rows {
+				if row.user && (isRoot || others["@suid"] == "") || row.root && !isRoot {
+					continue
+				}
+				rows, all = append(rows, row), append(all, attempt{fixture(t), row.probe})
+			}
+		}
+		return rows, all
+	}
+	judge := func(t *testing.T, name, want, got string) {
+		if !slices.Contains(strings.Split(want, "|"), got) {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
 	for _, mode := range protocol.SandboxModes() {
 		t.Run(string(mode), func(t *testing.T) {
-			var rows []row
-			var all []attempt
-			for _, kind := range kinds {
-				for _, row := range kind.rows {
-					if row.user && (isRoot || others["@suid"] == "") || row.root && !isRoot || row.initial && !initial {
-						continue
-					}
-					rows, all = append(rows, row), append(all, attempt{fixture(t), row.probe})
-				}
-			}
+			rows, all := attempts(t, kinds)
 			policy := write()
 			policy.Mode = mode
 			for i, got := range try(t, processes, policy, others, all) {
-				want := map[protocol.SandboxMode]string{
+				judge(t, rows[i].name, map[protocol.SandboxMode]string{
 					protocol.SandboxReadOnly: rows[i].readOnly, protocol.SandboxWorkspaceWrite: rows[i].write, protocol.SandboxDangerFullAccess: cmp.Or(rows[i].free, "ok"),
-				}[mode]
-				if !slices.Contains(strings.Split(want, "|"), got) {
-					t.Errorf("%s: %s, want %s", rows[i].name, got, want)
-				}
+				}[mode], got)
 			}
 		})
 	}
+	// Nobody outside is reached, and the server keeps no descriptor.
+	t.Run("workspace-write with hosts", func(t *testing.T) {
+		outside := must.Get(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
+		defer outside.Close()
+		others["@tcp"] = outside.Addr().String()
+		port := outside.Addr().(*net.TCPAddr).Port
+		others["@address"] = fmt.Sprintf("%#x", 0x0100007f00000002|port>>8<<16|port&255<<24)
+		rows, all := attempts(t, slices.Concat(hostKinds, kinds))
+		try(t, processes, write(), others, all[:1], echo) // what is opened once
+		before := descriptors(t)
+		for i, got := range try(t, processes, write(), others, all, echo) {
+			judge(t, rows[i].name, cmp.Or(rows[i].hosts, rows[i].write), got)
+		}
+		const some = 10 // of its own, which come and go; a command has handed it 400
+		for until := time.Now().Add(10 * time.Second); descriptors(t) > before+some && time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+			// The ends of commands are read after their results.
+		}
+		if after := descriptors(t); after > before+some {
+			t.Errorf("the server had %d descriptors, and has %d", before, after)
+		}
+		must.OK(t, outside.SetDeadline(time.Now().Add(100*time.Millisecond)))
+		if c, err := outside.Accept(); err == nil {
+			t.Errorf("somebody was reached: %s", c.RemoteAddr())
+		}
+	})
 }
 
-// denied is the word of SECURITY.md for what no command may do.
-const denied = "denied"
+func descriptors(t *testing.T) int {
+	runtime.GC()
+	return len(must.Get(os.ReadDir("/proc/self/fd"))(t))
+}
 
-// allows reports whether an outcome means that the attempt is allowed.
-func (r row) allows(want string) bool {
-	ok := slices.Contains(strings.Split(want, "|"), "ok")
-	return ok != r.guards
+// verdict returns the word of SECURITY.md for an outcome of the row.
+func (r row) verdict(want string) string {
+	if ok := slices.Contains(strings.Split(want, "|"), "ok"); ok != r.guards {
+		return "allowed"
+	}
+	return "denied"
 }
 
 func TestTableAsUser(t *testing.T) {
@@ -254,51 +286,42 @@ func try(t *testing.T, processes *run.Starter, policy protocol.SandboxPolicy, ot
 // untested is the row of SECURITY.md's table that no probe tries.
 const untested = "use up disk, memory, processors"
 
-// TestSecurityPage compares the table in SECURITY.md with the rows that are tried.
+// TestSecurityPage compares the tables in SECURITY.md with the rows that are tried.
 func TestSecurityPage(t *testing.T) {
-	page := must.Get(os.ReadFile("../../../SECURITY.md"))(t)
-	_, rest, ok := strings.Cut(string(page), "\n| a command tries to |")
-	if !ok {
-		t.Fatal("SECURITY.md has no table of what a command tries to do")
+	page := string(must.Get(os.ReadFile("../../../SECURITY.md"))(t))
+	cells := func(line string) (all []string) {
+		for _, cell := range strings.Split(strings.Trim(line, "|"), "|") {
+			all = append(all, strings.TrimSuffix(strings.Trim(cell, " *"), ", unless `network_access`"))
+		}
+		return all
 	}
-	table, _, _ := strings.Cut(rest, "\n\n")
-	got := [][3]string{}
-	for _, line := range strings.Split(table, "\n")[2:] {
-		cells := strings.Split(strings.Trim(line, "|"), "|")
-		row := [3]string{}
-		for i := range row {
-			row[i] = strings.TrimSpace(cells[i])
-			if i == 0 {
+	for header, tt := range map[string]struct {
+		kinds    []kind
+		verdicts func(row) []string
+		untested []string
+	}{
+		"| a command tries to |":                        {kinds, func(r row) []string { return []string{r.verdict(r.readOnly), r.verdict(r.write)} }, []string{untested, "allowed", "allowed"}},
+		"| a command that may ask for hosts tries to |": {hostKinds, func(r row) []string { return []string{r.verdict(r.hosts)} }, nil},
+	} {
+		_, table, _ := strings.Cut(page, "\n"+header)
+		table, _, _ = strings.Cut(table, "\n\n")
+		var got, want [][]string
+		for _, line := range strings.Split(table, "\n")[2:] {
+			got = append(got, cells(line))
+		}
+		for _, kind := range tt.kinds {
+			if kind.name == "" {
 				continue
 			}
-			row[i] = strings.TrimSuffix(strings.Trim(row[i], "*"), ", unless `network_access`")
-		}
-		got = append(got, row)
-	}
-	want := [][3]string{}
-	for _, kind := range kinds {
-		if kind.name == "" {
-			continue
-		}
-		first := kind.rows[0].verdicts()
-		for _, row := range kind.rows {
-			if v := row.verdicts(); v != first {
-				t.Errorf("%s: %q is %q, but %q is %q", kind.name, row.name, v, kind.rows[0].name, first)
+			first := tt.verdicts(kind.rows[0])
+			for _, row := range kind.rows {
+				must.Equal(t, kind.name+": "+row.name, first, tt.verdicts(row))
 			}
+			want = append(want, append([]string{kind.name}, first...))
 		}
-		want = append(want, [3]string{kind.name, first[0], first[1]})
-	}
-	want = append(want, [3]string{untested, "allowed", "allowed"})
-	must.Equal(t, "what was tried and SECURITY.md", want, got)
-}
-
-// verdicts returns the words of SECURITY.md for the row's two columns.
-func (r row) verdicts() (words [2]string) {
-	for i, outcome := range []string{r.readOnly, r.write} {
-		words[i] = denied
-		if r.allows(outcome) {
-			words[i] = "allowed"
+		if tt.untested != nil {
+			want = append(want, tt.untested)
 		}
+		must.Equal(t, header, want, got)
 	}
-	return words
 }
