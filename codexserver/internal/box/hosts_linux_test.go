@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -319,46 +317,33 @@ func TestHostsOnlyThere(t *testing.T) {
 
 // TestHostsEnd ends commands with open sockets in every way. All sockets are closed when Run returns.
 func TestHostsEnd(t *testing.T) {
-	for name, end := range map[string]func(launcher int){
-		"by itself, with a child that stays": nil,
-		"the server ends it":                 func(int) {},
-		"the launcher is killed":             func(launcher int) { _ = syscall.Kill(launcher, syscall.SIGKILL) },
+	const script = `exec 3<>/dev/tcp/127.0.0.1/3128 && echo x >&3 && read -r x <&3; (setsid sleep 60 3<&3 &) ; echo $PPID; `
+	for name, tt := range map[string]struct {
+		argv []string
+		end  func(launcher int, cancel func()) // when the socket is open
+		want int32
+	}{
+		"by itself, with a child that stays": {[]string{"bash", "-c", script}, func(int, func()) {}, -99},
+		"the server ends it":                 {[]string{"bash", "-c", script + "sleep 60"}, func(_ int, cancel func()) { cancel() }, -99},
+		"the launcher is killed":             {[]string{"bash", "-c", script + "sleep 60"}, func(launcher int, _ func()) { _ = syscall.Kill(launcher, syscall.SIGKILL) }, -99},
+		"it cannot start":                    {[]string{"/etc/passwd"}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			h := confineHosts(t, write(dir), dir)
+			h := confineHosts(t, write(), "/")
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var open atomic.Int32
-			script := `exec 3<>/dev/tcp/127.0.0.1/3128 && echo x >&3 && read -r x <&3; (setsid sleep 60 3<&3 &) ; echo $PPID > launcher.tmp; mv launcher.tmp launcher`
-			if end != nil {
-				script += "; sleep 60"
-				go func() {
-					defer cancel()
-					for range 1000 {
-						if b, err := os.ReadFile(filepath.Join(dir, "launcher")); err == nil {
-							pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
-							if end(pid); name != "the server ends it" {
-								time.Sleep(time.Second) // Run returns by itself
-							}
-							return
-						}
-						time.Sleep(5 * time.Millisecond)
-					}
-				}()
-			}
-			res, _ := boxtest.Starter(t).Run(ctx, run.Spec{
-				Argv: []string{"bash", "-c", script}, Dir: dir, Env: h.Environ([]string{"PATH=/usr/bin:/bin"}), Confinement: h, Timeout: time.Minute,
+			_, _ = boxtest.Starter(t).Run(ctx, run.Spec{
+				Argv: tt.argv, Dir: "/", Env: h.Environ([]string{"PATH=/usr/bin:/bin"}), Confinement: h, Timeout: time.Minute,
 				Sockets: func(ctx context.Context, c net.Conn) {
 					open.Add(1)
 					defer open.Add(-100)
 					echo(ctx, c)
 				},
-			}, nil)
-			must.Equal(t, "sockets that were served and closed", int32(-99), open.Load())
-			if end == nil && res.ExitCode != 0 {
-				t.Errorf("%+v", res)
-			}
+			}, func(_ protocol.OutputStream, launcher []byte) {
+				tt.end(pid([]string{strings.TrimSpace(string(launcher))}), cancel)
+			})
+			must.Equal(t, "sockets that were served and closed", tt.want, open.Load())
 		})
 	}
 }

@@ -18,8 +18,6 @@ const (
 	never   = "never"
 	killed  = "killed"
 	forking = "forking"
-
-	socketing = "socketing" // the launcher sends a socket, for a command that keeps none
 )
 
 // withoutMain is set in a process that does not begin with Main.
@@ -32,13 +30,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(withoutMain) != "" {
 		os.Exit(m.Run())
 	}
-	run.Main(func(confinement string, files func(int) *os.File, start func() error) error {
-		switch confinement {
-		case forking:
+	run.Main(func(confinement string, _ func(int) *os.File, start func() error) error {
+		if confinement == forking {
 			go litter()
 			return fork()
-		case socketing:
-			return errors.Join(socket(files(1)), start())
 		}
 		err := start()
 		switch confinement {
