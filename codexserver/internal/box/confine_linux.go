@@ -59,17 +59,16 @@ func (r rules) apply(cmd *exec.Cmd) (string, error) {
 
 // Main must be the first statement of a program that starts commands. It returns, but not in a launcher.
 func Main() {
-	run.Main(func(words string, files func(int) *os.File, start func() error) error {
+	run.Main(func(words string, fd int, start func() error) error {
 		bits, err := strconv.ParseUint(words, 10, 8)
 		if err != nil {
 			return fmt.Errorf("sandbox: the limits: %w", err)
 		}
 		var s *supervisor
 		if limits(bits)&hosts != 0 {
-			s = &supervisor{to: files(1)}
-			s.server = int(s.to.Fd())
+			s = &supervisor{server: fd + 1}
 		}
-		return rules{files(0), limits(bits)}.supervised(s, start)
+		return rules{os.NewFile(uintptr(fd), "ruleset"), limits(bits)}.supervised(s, start)
 	})
 }
 

@@ -6,10 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"runtime"
-	"strconv"
 	"time"
 	"unsafe"
 
@@ -25,27 +23,26 @@ const listening = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FL
 func lacksHosts() error {
 	done := make(chan error, 1)
 	onOwnThread(func() {
-		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-			done <- unavailable("no new privileges: %v", err)
-			return
-		}
-		var all bpf
-		all.end(unix.SECCOMP_RET_ALLOW)
-		listener, err := installFilter(all, listening)
-		switch {
-		case err == nil:
-			_ = unix.Close(listener)
-		case errors.Is(err, unix.EINVAL):
-			err = unavailable("the network by the host needs Linux 5.19")
-		case errors.Is(err, unix.EBUSY):
-			err = unavailable("something else answers for the system calls of this process, which then cannot: " +
-				"it was started in a sandbox or a container that does so")
-		default:
-			err = unavailable("the network by the host: %v", err)
+		err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+		if err == nil {
+			var listener int
+			if listener, err = installFilter(bpf{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}}, listening); err == nil {
+				_ = unix.Close(listener)
+			}
 		}
 		done <- err
 	})
-	return <-done
+	switch err := <-done; {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EINVAL):
+		return unavailable("the network by the host needs Linux 5.19")
+	case errors.Is(err, unix.EBUSY):
+		return unavailable("something else answers for the system calls of this process, which then cannot: " +
+			"it was started in a sandbox or a container that does so")
+	default:
+		return unavailable("the network by the host: %v", err)
+	}
 }
 
 // withHosts returns the rules for a launcher that answers for sockets.
@@ -84,11 +81,13 @@ const closeTime = time.Second
 // whether a host may be reached is asked when the command asks the proxy for it.
 type supervisor struct {
 	listener int             // of the filter
-	to       *os.File        // the server, which takes the other end of each socket, and says with a byte that one was closed
-	server   int             // its descriptor
+	server   int             // which takes the other end of each socket, and says with a byte that one was closed
 	open     int             // sockets
 	given    map[string]bool // the sockets of the command, as links in /proc name them
 }
+
+// proxyName is [proxyAddress] as calls have it, on a machine whose numbers are little endian.
+var proxyName = [unix.SizeofSockaddrInet4]byte{unix.AF_INET, 0, 3128 >> 8, 3128 & 0xff, 127, 0, 0, 1}
 
 // The structures of seccomp_unotify(2).
 type (
@@ -142,30 +141,19 @@ func (s *supervisor) run() {
 			continue // who called was killed
 		}
 		r := response{id: n.id}
-		var err error
 		switch n.nr {
 		case unix.SYS_SOCKET:
-			if err = s.give(&n); err == nil {
+			err := s.give(&n)
+			if err == nil {
 				continue // it is the answer
 			}
-		case unix.SYS_BIND: // only of local sockets, of which the filter lets it bind each
-			if family, _, err := s.address(&n); err == nil && (family == unix.AF_INET || family == unix.AF_INET6) {
-				r.errno = -int32(unix.EPERM)
-			} else {
-				r.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
-			}
-		case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
-			if !s.name(&n) {
-				r.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
-			}
-		default:
-			err = s.connect(&n)
-		}
-		var errno unix.Errno
-		if errors.As(err, &errno) {
+			errno := unix.EPERM // the server is gone, and the command soon
+			_ = errors.As(err, &errno)
 			r.errno = -int32(errno)
-		} else if err != nil {
-			r.errno = -int32(unix.EPERM)
+		case unix.SYS_CONNECT, unix.SYS_BIND:
+			r.errno, r.flags = s.address(&n)
+		default:
+			r.flags = s.name(&n)
 		}
 		_ = control(s.listener, unix.SECCOMP_IOCTL_NOTIF_SEND, &r) // fails when who called was killed
 	}
@@ -186,11 +174,15 @@ func (s *supervisor) give(n *notification) error {
 	defer unix.Close(pair[0])
 	err = unix.Sendmsg(s.server, []byte{0}, unix.UnixRights(pair[1]), nil, unix.MSG_NOSIGNAL)
 	_ = unix.Close(pair[1])
-	if err != nil { // the server is gone, and the command soon
-		return unix.EPERM
+	if err != nil {
+		return fmt.Errorf("the server: %v", err)
 	}
 	s.open++
-	s.gives(pair[0])
+	const most = 1 << 16 // of older ones names are told as they are
+	if s.given == nil || len(s.given) == most {
+		s.given = map[string]bool{}
+	}
+	s.given[socketOf(uint32(os.Getpid()), pair[0])] = true
 	if flags := uint32(n.args[1]); flags&unix.SOCK_NONBLOCK != 0 {
 		if err := unix.SetNonblock(pair[0], true); err != nil {
 			return err
@@ -211,94 +203,73 @@ func (s *supervisor) closed() {
 	}
 }
 
-// connect answers a call of connect, and does nothing else: its sockets are connected already. So a command that changes
-// the address while this reads it gains nothing. An address that cannot be read is taken for the proxy's.
-func (s *supervisor) connect(n *notification) error {
-	family, address, err := s.address(n)
+// kernel has the kernel answer a call as if nobody had asked.
+const kernel = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
+
+// address answers a call of connect or bind. Nothing is done: sockets that are given are connected already. So a command
+// that changes the address while this reads it gains nothing. One that cannot be read is taken for the proxy's. Only a local
+// name is bound, by a local socket, of which the filter lets it bind each.
+func (s *supervisor) address(n *notification) (errno int32, flags uint32) {
+	var name [unix.SizeofSockaddrInet4]byte
+	mem, err := s.memory(n)
+	if err == nil {
+		defer mem.Close()
+		_, err = mem.ReadAt(name[:], int64(n.args[1]))
+	}
+	family := binary.NativeEndian.Uint16(name[:])
 	switch {
-	case errors.Is(err, unix.EFAULT):
-		return err
-	case err == nil && (family != unix.AF_INET || address != proxyAddress):
-		return unix.EPERM
+	case n.nr == unix.SYS_BIND && family != unix.AF_INET && family != unix.AF_INET6:
+		return 0, kernel
+	case n.nr == unix.SYS_BIND || err == nil && [8]byte(name[:]) != [8]byte(proxyName[:]): // the rest has no meaning
+		return -int32(unix.EPERM), 0
+	case mem != nil && err != nil:
+		return -int32(unix.EFAULT), 0
 	}
-	return nil
+	return 0, 0
 }
 
-// address returns a copy of the address that a call of connect or bind names. Address is "" if it is none of IPv4.
-func (s *supervisor) address(n *notification) (family int, address string, err error) {
-	mem, err := s.memory(n, unix.O_RDONLY)
+// memory opens the memory of the process that waits for an answer. The file stays with that memory, whoever has the id of
+// the process later.
+func (s *supervisor) memory(n *notification) (*os.File, error) {
+	mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", n.pid), os.O_RDWR, 0)
 	if err != nil {
-		return 0, "", err
-	}
-	defer unix.Close(mem)
-	b := make([]byte, unix.SizeofSockaddrInet4)
-	if got, err := unix.Pread(mem, b, int64(n.args[1])); err != nil || got < len(b) {
-		return 0, "", unix.EFAULT
-	}
-	if family = int(binary.NativeEndian.Uint16(b)); family == unix.AF_INET {
-		address = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[4:8])), binary.BigEndian.Uint16(b[2:])).String()
-	}
-	return family, address, nil
-}
-
-// memory opens the memory of the process that waits for an answer. The descriptor stays with that memory, whoever has the
-// id of the process later.
-func (s *supervisor) memory(n *notification, flags int) (fd int, err error) {
-	fd, err = unix.Open("/proc/"+strconv.Itoa(int(n.pid))+"/mem", flags|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
+		return nil, err
 	}
 	if err := control(s.listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, &n.id); err != nil {
-		_ = unix.Close(fd) // it may be another's
-		return -1, err
+		return nil, errors.Join(err, mem.Close()) // it may be another's
 	}
-	return fd, nil
+	return mem, nil
 }
 
-// gives records that the command gets a socket.
-func (s *supervisor) gives(fd int) {
-	const most = 1 << 16 // of older ones names are told as they are
-	var about unix.Stat_t
-	if unix.Fstat(fd, &about) != nil {
-		return
-	}
-	if s.given == nil || len(s.given) == most {
-		s.given = map[string]bool{}
-	}
-	s.given["socket:["+strconv.FormatUint(about.Ino, 10)+"]"] = true
+// socketOf returns what the kernel calls the socket of a process.
+func socketOf(pid uint32, fd int) string {
+	link, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+	return link
 }
 
 // name answers a call of getsockname or getpeername about a socket that was given, as if it were one of TCP that is
-// connected to the proxy. It writes what the kernel would, where the call wants it. It returns false for other sockets, and
-// where it cannot: then the kernel answers.
-func (s *supervisor) name(n *notification) bool {
-	socket, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", n.pid, int32(n.args[0])))
-	if err != nil || !s.given[socket] {
-		return false
-	}
-	mem, err := s.memory(n, unix.O_RDWR)
+// connected to the proxy. It writes what the kernel would, where the call wants it. Of other sockets, and where it cannot,
+// the kernel answers.
+func (s *supervisor) name(n *notification) (flags uint32) {
+	mem, err := s.memory(n)
 	if err != nil {
-		return false
+		return kernel
 	}
-	defer unix.Close(mem)
-	size := make([]byte, 4)
-	if got, err := unix.Pread(mem, size, int64(n.args[2])); err != nil || got < len(size) {
-		return false
+	defer mem.Close()
+	var size [4]byte
+	_, err = mem.ReadAt(size[:], int64(n.args[2]))
+	room := int32(binary.NativeEndian.Uint32(size[:]))
+	if err != nil || room < 0 || !s.given[socketOf(n.pid, int(int32(n.args[0])))] {
+		return kernel
 	}
-	room := int32(binary.NativeEndian.Uint32(size))
-	if room < 0 {
-		return false
-	}
-	port := uint16(proxyPort)
+	name := proxyName
 	if n.nr == unix.SYS_GETSOCKNAME {
-		port++
+		name[3]++ // another port
 	}
-	name := binary.NativeEndian.AppendUint16(nil, unix.AF_INET)
-	name = append(binary.BigEndian.AppendUint16(name, port), 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0)
-	if _, err := unix.Pwrite(mem, name[:min(int(room), len(name))], int64(n.args[1])); err != nil {
-		return false
+	_, err = mem.WriteAt(name[:min(int(room), len(name))], int64(n.args[1]))
+	_, failed := mem.WriteAt([]byte{byte(len(name)), 0, 0, 0}, int64(n.args[2]))
+	if err != nil || failed != nil {
+		return kernel
 	}
-	binary.NativeEndian.PutUint32(size, uint32(len(name)))
-	_, err = unix.Pwrite(mem, size, int64(n.args[2]))
-	return err == nil
+	return 0
 }

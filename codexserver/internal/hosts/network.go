@@ -68,7 +68,7 @@ func (n *Network) Close() (used []string, refused []Refusal) {
 	return n.used, n.refused
 }
 
-// Serve serves a socket of the command, until it is closed or ctx ends.
+// Serve serves a socket of the command, until it is closed, as it is when ctx ends.
 func (n *Network) Serve(ctx context.Context, c net.Conn) {
 	in := &io.LimitedReader{R: c, N: maxHead}
 	r := bufio.NewReader(in)
@@ -144,28 +144,22 @@ func await(ctx context.Context, a *answer, c net.Conn, r *bufio.Reader) bool {
 		_, err := r.Peek(r.Buffered() + 1)
 		left <- err
 	}()
-	watching := true
-	for {
-		select {
-		case <-a.done:
-			if watching {
-				_ = c.SetReadDeadline(time.Unix(1, 0))
-				<-left
-				_ = c.SetReadDeadline(time.Time{})
-			}
-			return true
-		case err := <-left:
-			if err != nil && err != bufio.ErrBufferFull {
-				return false
-			}
-			watching = false // it talks before the answer
-		case <-ctx.Done():
-			_ = c.Close()
-			if watching {
-				<-left
-			}
+	select {
+	case <-a.done:
+		_ = c.SetReadDeadline(time.Unix(1, 0))
+		<-left
+		_ = c.SetReadDeadline(time.Time{})
+		return true
+	case err := <-left:
+		if err != nil && err != bufio.ErrBufferFull {
 			return false
 		}
+	}
+	select { // it talks before the answer
+	case <-a.done:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -124,7 +124,7 @@ func TestAddresses(t *testing.T) {
 		"127.0.0.1": false, "127.255.255.254": false, "0.0.0.0": false, "::": false, "::1": false, "::ffff:127.0.0.1": false,
 		"10.1.2.3": false, "172.16.0.1": false, "172.31.255.255": false, "192.168.1.1": false, "169.254.169.254": false, "100.100.100.200": false,
 		"192.0.0.192": false, "168.63.129.16": false, "198.18.0.1": false, "224.0.0.1": false, "255.255.255.255": false, "240.0.0.1": false,
-		"fe80::1": false, "fe80::1%eth0": false, "fc00::1": false, "fd00:ec2::254": false, "ff02::1": false, "fec0::1": false,
+		"fe80::1": false, "fe80::1%eth0": false, "2606:2800:21f::1%eth0": false, "fc00::1": false, "fd00:ec2::254": false, "ff02::1": false, "fec0::1": false,
 		"64:ff9b::7f00:1": false, "64:ff9b:1::7f00:1": false, "2002:7f00:1::": false, "2001::1": false, "2001:db8::1": false, "::127.0.0.1": false,
 		"93.184.215.14 127.0.0.1": false, "93.184.215.14 fd00::1": false,
 	} {
@@ -190,8 +190,13 @@ func TestWaiting(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{"": "HTTP/1.1 200 Connection established", "no": "HTTP/1.1 403 codex-mcp: one.example.com was refused: no"} {
 		synctest.Test(t, func(t *testing.T) {
-			questions := 0
-			n := echo("93.184.215.14").Network(t.Context(), func(ctx context.Context, host string) string {
+			questions, dialled, p := 0, 0, echo("93.184.215.14")
+			dial := p.Dial
+			p.Dial = func(ctx context.Context, network, to string) (net.Conn, error) {
+				dialled++
+				return dial(ctx, network, to)
+			}
+			n := p.Network(t.Context(), func(ctx context.Context, host string) string {
 				questions++
 				select {
 				case <-time.After(40 * time.Second):
@@ -214,6 +219,7 @@ func TestWaiting(t *testing.T) {
 			used, refused := n.Close()
 			if answer == "" {
 				must.Equal(t, "used", "[one.example.com] []", fmt.Sprint(used, refused))
+				must.Equal(t, "dialled", 2, dialled) // not for who has left
 			} else {
 				must.Equal(t, "refused", "[] [{one.example.com no true}]", fmt.Sprint(used, refused))
 			}
@@ -252,6 +258,12 @@ func TestEnd(t *testing.T) {
 		n.Close()
 		must.Equal(t, "withdrawn", true, withdrawn)
 		must.Equal(t, "the program", "HTTP/1.1 403 codex-mcp: one.example.com was refused: the command has ended", status(c))
+		late := echo("93.184.215.14").Network(context.Background(), func(ctx context.Context, host string) string { <-ctx.Done(); return "" })
+		t.Cleanup(func() { late.Close() }) // after a program has ended that talks before the answer
+		c = open(t, late, connect("one.example.com"))
+		synctest.Wait()
+		must.Get(io.WriteString(c, "early"))(t)
+		synctest.Wait()
 		must.Equal(t, "afterwards", "HTTP/1.1 403 codex-mcp: two.example.com was refused: the command has ended", status(open(t, n, connect("two.example.com"))))
 	})
 }

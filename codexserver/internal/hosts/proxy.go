@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -32,6 +30,7 @@ type dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
 const (
 	connectTime = 30 * time.Second // for all addresses of a host
+	addrTime    = 10 * time.Second // for one
 	maxAddrs    = 8                // that are tried
 )
 
@@ -67,24 +66,22 @@ func (p *Proxy) connect(ctx context.Context, host string) (up net.Conn, refusal 
 		return nil, "", errors.New("this machine's own addresses are not known")
 	}
 	for i, a := range addrs {
-		addrs[i] = a.Unmap()
-		if !public(addrs[i], own) {
+		if addrs[i] = a.Unmap(); !public(addrs[i], own) {
 			return nil, "it leads to an address of this machine, of a private network or of another special kind", nil
 		}
 	}
 	err = errors.New("it has no address")
-	for i, a := range addrs[:min(len(addrs), maxAddrs)] {
-		if up, err = one(ctx, dial, a, min(len(addrs), maxAddrs)-i); err == nil {
+	for _, a := range addrs[:min(len(addrs), maxAddrs)] {
+		if up, err = one(ctx, dial, a); err == nil {
 			return up, "", nil
 		}
 	}
 	return nil, "", err
 }
 
-// one dials an address, in its part of the time that is left.
-func one(ctx context.Context, dial dial, a netip.Addr, left int) (net.Conn, error) {
-	until, _ := ctx.Deadline()
-	ctx, cancel := context.WithTimeout(ctx, time.Until(until)/time.Duration(left))
+// one dials an address, of which another may be better.
+func one(ctx context.Context, dial dial, a netip.Addr) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, addrTime)
 	defer cancel()
 	return dial(ctx, "tcp", netip.AddrPortFrom(a, 443).String())
 }
@@ -103,16 +100,17 @@ func through(ctx context.Context, dial dial, proxy *url.URL, host string) (net.C
 		up = tls.Client(up, &tls.Config{ServerName: proxy.Hostname(), MinVersion: tls.VersionTLS12})
 	}
 	defer context.AfterFunc(ctx, func() { _ = up.SetDeadline(time.Unix(1, 0)) })()
-	request := "CONNECT " + host + ":443 HTTP/1.1\r\nHost: " + host + ":443\r\n"
+	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Host: host + ":443"}, Host: host + ":443", Header: http.Header{}}
 	if user := proxy.User; user != nil {
 		password, _ := user.Password()
-		request += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)) + "\r\n"
+		request.SetBasicAuth(user.Username(), password)
+		request.Header = http.Header{"Proxy-Authorization": request.Header["Authorization"]}
 	}
 	r := bufio.NewReaderSize(up, maxHead)
-	_, err = io.WriteString(up, request+"\r\n")
+	err = request.Write(up)
 	var answer *http.Response
 	if err == nil {
-		answer, err = http.ReadResponse(r, &http.Request{Method: http.MethodConnect})
+		answer, err = http.ReadResponse(r, request)
 	}
 	switch {
 	case err != nil:
@@ -152,22 +150,11 @@ func public(a netip.Addr, own []net.Addr) bool {
 		b := a.As16()
 		a = netip.AddrFrom4([4]byte(b[12:]))
 	}
-	if !a.IsValid() || a.Zone() != "" || a.Is6() && !global.Contains(a) {
+	if !a.IsValid() || a.Is6() && !global.Contains(a) {
 		return false
 	}
-	if slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) }) {
-		return false
-	}
-	return !slices.ContainsFunc(own, func(o net.Addr) bool {
-		ip, is := o.(*net.IPNet)
-		mine, ok := netip.AddrFromSlice(ipOf(ip))
-		return !is || ok && mine.Unmap() == a
+	return !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) }) && !slices.ContainsFunc(own, func(o net.Addr) bool {
+		mine, err := netip.ParsePrefix(o.String())
+		return err != nil || mine.Addr().Unmap() == a
 	})
-}
-
-func ipOf(n *net.IPNet) net.IP {
-	if n == nil {
-		return nil
-	}
-	return n.IP
 }

@@ -150,8 +150,7 @@ func (o order) start(confine Confine) (pid int, err error) {
 	if o.confinement == "" {
 		return pid, begin()
 	}
-	files := func(i int) *os.File { return os.NewFile(uintptr(controlFD+1+i), "confinement") }
-	return pid, confine(o.confinement, files, begin)
+	return pid, confine(o.confinement, controlFD+1, begin)
 }
 
 // prepareLauncher sets up this process as a launcher.

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(withoutMain) != "" {
 		os.Exit(m.Run())
 	}
-	run.Main(func(confinement string, _ func(int) *os.File, start func() error) error {
+	run.Main(func(confinement string, _ int, start func() error) error {
 		if confinement == forking {
 			go litter()
 			return fork()

@@ -51,10 +51,9 @@ type Confinement interface {
 }
 
 // Confine confines the calling thread, or another one, of a launcher's process and calls start
-// on it, which starts the command. It gets the words and, as the first file, the descriptor of a [Confinement]. The second
-// file is there if the command has [Spec.Sockets]: each socket that is sent to it is served, and it says with a byte that
-// one was closed.
-type Confine func(words string, files func(i int) *os.File, start func() error) error
+// on it, which starts the command. It gets the words and the descriptor of a [Confinement]. The next descriptor is there if
+// the command has [Spec.Sockets]: each socket that is sent to it is served, and it says with a byte that one was closed.
+type Confine func(words string, fd int, start func() error) error
 
 // Result is the result of a command that ran.
 type Result struct {
