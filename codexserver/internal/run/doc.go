@@ -1,7 +1,7 @@
 // Package run starts the processes of the server: the commands that a model asks for, MCP servers, and the app-server
 // of Codex. It alone ends what is left of them, however a process detaches itself, and however the server ends.
 //
-//	Spec  ──▶ Starter.Run ──▶ onOutput(stream, chunk)*  ──▶ Result ──▶ ModelOutput
+//	Spec  ──▶ Starter.Run ──▶ onOutput(stream, chunk)*  ──▶ Result
 //	Talk  ──▶ Starter.Connect ──▶ Conn
 //	Cmd   ──▶ Starter.Start ──▶ launcher ──▶ the command ──▶ what it starts
 //

@@ -2,12 +2,9 @@ package run
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/text"
-	"github.com/go-json-experiment/json"
 )
 
 const (
@@ -48,17 +45,4 @@ func (r Result) Formatted() string {
 		return FormatOutput(r.Aggregated)
 	}
 	return FormatOutput(fmt.Sprintf("command timed out after %d milliseconds\n%s", r.Duration.Milliseconds(), r.Aggregated))
-}
-
-// ModelOutput returns the result of a command or patch for the model, a JSON text:
-//
-//	{"output":"…","metadata":{"exit_code":0,"duration_seconds":0.1}}
-func ModelOutput(r Result) string {
-	output, err := json.Marshal(r.Formatted())
-	if err != nil { // only for invalid UTF-8, which a Result does not have
-		output = []byte(`""`)
-	}
-	seconds := math.Round(r.Duration.Seconds()*10) / 10
-	return fmt.Sprintf(`{"output":%s,"metadata":{"exit_code":%d,"duration_seconds":%s}}`,
-		output, r.ExitCode, strconv.FormatFloat(seconds, 'f', 1, 64))
 }

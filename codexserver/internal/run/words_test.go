@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/internal/testenv"
@@ -110,20 +109,6 @@ func TestFormatOutput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			must.Equal(t, "the output", tt.want, run.FormatOutput(tt.in))
 		})
-	}
-}
-
-func TestModelOutput(t *testing.T) {
-	tests := []struct {
-		result run.Result
-		want   string
-	}{
-		{run.Result{}, `{"output":"","metadata":{"exit_code":0,"duration_seconds":0.0}}`},
-		{run.Result{Aggregated: "a \"b\"\n", ExitCode: 3, Duration: 1260 * time.Millisecond}, `{"output":"a \"b\"\n","metadata":{"exit_code":3,"duration_seconds":1.3}}`},
-		{run.Result{Aggregated: "x", ExitCode: 124, Duration: 703 * time.Millisecond, TimedOut: true}, `{"output":"command timed out after 703 milliseconds\nx","metadata":{"exit_code":124,"duration_seconds":0.7}}`},
-	}
-	for _, tt := range tests {
-		must.Equal(t, "the output", tt.want, run.ModelOutput(tt.result))
 	}
 }
 

@@ -224,7 +224,7 @@ func (a *application) output(text string, exit int) string {
 	if a.plain {
 		return strings.TrimSuffix(text, "\n")
 	}
-	return run.ModelOutput(run.Result{Aggregated: text, ExitCode: exit})
+	return modelOutput(run.Result{Aggregated: text, ExitCode: exit})
 }
 
 // stopped reports a patch that the sandbox stops, and asks the user to apply it without one. Nothing is

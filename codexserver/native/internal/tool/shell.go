@@ -451,7 +451,7 @@ func (r attempt) start(ctx context.Context, c Confinement, after decide.Verdict)
 			words += "; with_escalated_permissions asks the user to run it outside"
 		}
 		note(res, words)
-		return run.ModelOutput(*res), nil
+		return modelOutput(*res), nil
 	}
 	emit := r.turn.Host.Emit
 	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, run.FormatOutput(res.Stderr))})
@@ -526,9 +526,9 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 		note(&res, fmt.Sprintf("timeout_ms can be up to %d", most.Milliseconds()))
 	}
 	if len(refused) > 0 { // the user has said what it may not do, and is not asked once more
-		return nil, run.ModelOutput(res), nil
+		return nil, modelOutput(res), nil
 	}
-	return &res, run.ModelOutput(res), nil
+	return &res, modelOutput(res), nil
 }
 
 // startText returns the reason in the form that clients know, with the system's words and
@@ -543,4 +543,15 @@ func startText(err *run.StartError) string {
 		text[0] -= 'a' - 'A'
 	}
 	return fmt.Sprintf("%s (os error %d)", text, int(errno))
+}
+
+// modelOutput returns the result of a command or patch for the model, a JSON text:
+//
+//	{"output":"…","metadata":{"exit_code":0,"duration_seconds":0.1}}
+func modelOutput(r run.Result) string {
+	output, err := json.Marshal(r.Formatted())
+	if err != nil { // only for invalid UTF-8, which a Result does not have
+		output = []byte(`""`)
+	}
+	return fmt.Sprintf(`{"output":%s,"metadata":{"exit_code":%d,"duration_seconds":%.1f}}`, output, r.ExitCode, r.Duration.Seconds())
 }
