@@ -15,8 +15,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/cut"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
@@ -208,14 +208,14 @@ func rolloutTurns(path, key string) (turns []cut.Turn, err error) {
 }
 
 // lastPolicies reads the policies and the model of the last turn of a rollout; nil if they are not known.
-func lastPolicies(path string) (grant *box.Grant, model string, err error) {
+func lastPolicies(path string) (grant *decide.Grant, model string, err error) {
 	err = rolloutLines(path, `"`+string(protocol.RolloutTurnContext)+`"`, func(l *rolloutLine, whole bool) {
 		switch p := &l.Payload; {
-		case !whole, l.Type == protocol.RolloutTurnContext && box.Width(p.Sandbox.Type) < 0:
+		case !whole, l.Type == protocol.RolloutTurnContext && decide.Width(p.Sandbox.Type) < 0:
 			grant = nil // it may have other policies than those before, which cannot be compared
 		case l.Type == protocol.RolloutTurnContext:
 			model = p.Model
-			grant = &box.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))), Sandbox: p.Sandbox.SandboxPolicy}
+			grant = &decide.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))), Sandbox: p.Sandbox.SandboxPolicy}
 			grant.Sandbox.Mode = p.Sandbox.Type
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -40,7 +41,7 @@ func (s *settings) mode(file *configuration, cwd string) (mode protocol.SandboxM
 			return mode, true, nil
 		}
 		if raw := layer.text(modeKey); raw != nil {
-			if mode = get[protocol.SandboxMode](layer, modeKey); box.Width(mode) < 0 {
+			if mode = get[protocol.SandboxMode](layer, modeKey); decide.Width(mode) < 0 {
 				return "", false, configErrorf("%s: %.200s is none of %s", modeKey, raw, text.Or(protocol.SandboxModes()))
 			}
 			return mode, false, nil
@@ -125,7 +126,7 @@ func repository(folder string) string {
 
 // grants returns what the settings and Codex's configuration give a conversation in a folder. The
 // policy is "" where only Codex knows it.
-func (s *settings) grants(file *configuration, cwd string) (g box.Grant, err error) {
+func (s *settings) grants(file *configuration, cwd string) (g decide.Grant, err error) {
 	all := file.with(s.own)
 	g.Cwd, g.Policy = cwd, protocol.ApprovalPolicy(s.ApprovalPolicy)
 	mode, plain, err := s.mode(file, cwd)
@@ -171,8 +172,8 @@ func says(all keys, dotted ...string) (said string) {
 
 // beyond returns what a conversation may do beyond base, the configuration. In full access Codex lets
 // the model search live, and commands reach the network.
-func beyond(g, base *box.Grant) protocol.Access {
-	a := g.Beyond(base, os.Environ())
+func beyond(g, base *decide.Grant) protocol.Access {
+	a := g.Beyond(base, box.Writable(g.Sandbox, g.Cwd, os.Environ()))
 	if a.Mode == protocol.SandboxDangerFullAccess {
 		a.Network, a.WebSearch = !base.Sandbox.NetworkAccess, g.Search != ""
 	}
@@ -182,7 +183,7 @@ func beyond(g, base *box.Grant) protocol.Access {
 // earlier is what is known of a conversation that is resumed.
 type earlier struct {
 	apptypes.Thread                    // as far as Codex says
-	had             *box.Grant         // by its last turn; nil if that is not known
+	had             *decide.Grant      // by its last turn; nil if that is not known
 	kept            *threadfile.Thread // what its calls chose, see choices; may be nil
 }
 

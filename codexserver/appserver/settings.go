@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -116,13 +117,13 @@ func (c *child) configuration(ctx context.Context, cwd string) (file configurati
 type settings struct {
 	apptypes.ThreadParams // without the configuration and the sandbox, see params
 
-	own      keys      // the configuration of the conversation, over that of the folder
-	readOnly bool      // fail unless Codex reports that the thread is read-only
-	keeps    bool      // what the call chooses is kept
-	rooted   bool      // the configuration has writable folders
-	now      box.Grant // what each turn gets
-	base     box.Grant // without the call
-	writes   []string  // where names of folders that commands can write led at the start, without links
+	own      keys         // the configuration of the conversation, over that of the folder
+	readOnly bool         // fail unless Codex reports that the thread is read-only
+	keeps    bool         // what the call chooses is kept
+	rooted   bool         // the configuration has writable folders
+	now      decide.Grant // what each turn gets
+	base     decide.Grant // without the call
+	writes   []string     // where names of folders that commands can write led at the start, without links
 
 	choices protocol.Choices   // of the calls
 	kept    *threadfile.Thread // has the policies that stay kept; nil if those of now are
@@ -221,7 +222,7 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, wa
 
 // configured returns what the configuration gives a conversation in a folder whose call chooses
 // nothing. A sandbox that cannot be judged counts as the narrowest.
-func (e *Engine) configured(c *child, file *configuration, folder string) (g box.Grant, err error) {
+func (e *Engine) configured(c *child, file *configuration, folder string) (g decide.Grant, err error) {
 	s, err := e.translated(protocol.Config{Profile: e.defaults.profile}, nil, c.home)
 	if err != nil {
 		return g, err

@@ -4,6 +4,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -40,12 +41,12 @@ func accessOf(now protocol.TurnContext, cfg, own *config.Config) protocol.Access
 	base.Sandbox.Mode = own.SandboxMode
 	has := grantOf(cfg)
 	has.Cwd, has.Policy, has.Sandbox = now.Cwd, now.ApprovalPolicy, now.SandboxPolicy
-	return has.Beyond(&base, cfg.Environ)
+	return has.Beyond(&base, box.Writable(has.Sandbox, has.Cwd, cfg.Environ))
 }
 
 // grantOf returns what a configuration gives besides the policies.
-func grantOf(cfg *config.Config) box.Grant {
-	g := box.Grant{Provider: cfg.ModelProvider, Address: cfg.Provider().BaseURL, Endpoint: cfg.Provider().BaseURL}
+func grantOf(cfg *config.Config) decide.Grant {
+	g := decide.Grant{Provider: cfg.ModelProvider, Address: cfg.Provider().BaseURL, Endpoint: cfg.Provider().BaseURL}
 	if cfg.Tools.WebSearch {
 		g.Search = "on"
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -169,7 +169,7 @@ func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config, kept
 	profile := call.Profile != "" || chosen("profile")
 	policy := profile || call.ApprovalPolicy != "" || chosen("approval_policy")
 	sandbox := profile || call.Sandbox != "" || chosen("sandbox_mode", "sandbox_workspace_write")
-	base, searches := box.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}, c.cfg.Tools.WebSearch
+	base, searches := decide.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}, c.cfg.Tools.WebSearch
 	if last := old.Context; last != nil && !profile {
 		if !policy && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) {
 			c.now.ApprovalPolicy = last.ApprovalPolicy
@@ -183,7 +183,7 @@ func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config, kept
 		chose.WebSearch = search
 		_ = c.cfg.SearchWeb(*search) // it stays off when the configuration no longer allows it
 	}
-	had := box.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}
+	had := decide.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}
 	if a := accessOf(c.now, c.cfg, own); !a.IsZero() && (call.Keep == nil || !call.Keep(a)) {
 		had.Narrow(&base)
 		c.cfg.Tools.WebSearch = c.cfg.Tools.WebSearch && searches

@@ -11,8 +11,6 @@
 // so a command gains nothing by changing names. Some folders become roots only if the user's own configuration names
 // them: the user's home, the configuration's folder, their parents, and git folders with everything in them.
 //
-// [Grant.Beyond] compares what a conversation has with what the configuration gives, for both engines.
-//
 // # On Linux
 //
 // The sandbox needs a kernel with Landlock and seccomp. It restricts one OS thread, which starts the command and then

@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // Roots are the folders that a policy leaves writable.
@@ -39,6 +40,15 @@ func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) (names 
 		}
 	}
 	return names
+}
+
+// Writable returns the folders of [AskedRoots] without symbolic links.
+func Writable(policy protocol.SandboxPolicy, cwd string, env []string) []string {
+	folders := AskedRoots(policy, cwd, env)
+	for i, folder := range folders {
+		folders[i] = paths.Real(folder)
+	}
+	return folders
 }
 
 // Roots returns the folders that a policy leaves writable for a command in cwd with the environment env, whether or not

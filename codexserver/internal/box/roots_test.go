@@ -16,7 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // tree lays out entries below a new folder, see [boxtest.Lay].
@@ -184,30 +183,6 @@ func TestLateRoot(t *testing.T) {
 			t.Errorf("%s: %q, %v", tt.name, got.Paths, err)
 		}
 		must.Equal(t, tt.name, tt.want, got.Paths)
-	}
-}
-
-// TestNarrow combines policies of then and of now: what either forbids is forbidden.
-func TestNarrow(t *testing.T) {
-	const write, full, untrusted, never = protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess, protocol.ApprovalUntrusted, protocol.ApprovalNever
-	wide := protocol.SandboxPolicy{Mode: write, WritableRoots: []string{"/a", "/b"}, NetworkAccess: true}
-	strict := protocol.SandboxPolicy{Mode: write, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
-	closed := protocol.SandboxPolicy{Mode: write, WritableRoots: []string{"/a", "/b"}}
-	for _, tt := range []struct {
-		name            string
-		had, base, want box.Grant
-	}{
-		{"the same", box.Grant{Policy: never, Sandbox: wide}, box.Grant{Policy: never, Sandbox: wide}, box.Grant{Policy: never, Sandbox: wide}},
-		{"strict then", box.Grant{Policy: untrusted, Sandbox: strict}, box.Grant{Policy: never, Sandbox: wide}, box.Grant{Policy: untrusted, Sandbox: strict}},
-		{"strict now", box.Grant{Policy: never, Sandbox: wide}, box.Grant{Policy: untrusted, Sandbox: strict}, box.Grant{Policy: untrusted, Sandbox: strict}},
-		{"no network", box.Grant{Sandbox: wide}, box.Grant{Sandbox: closed}, box.Grant{Sandbox: closed}},
-		{"full access then", box.Grant{Policy: never, Sandbox: protocol.SandboxPolicy{Mode: full}}, box.Grant{Policy: protocol.ApprovalOnRequest, Sandbox: strict}, box.Grant{Policy: protocol.ApprovalOnRequest, Sandbox: strict}},
-		{"full access now", box.Grant{Sandbox: wide}, box.Grant{Sandbox: protocol.SandboxPolicy{Mode: full}}, box.Grant{Sandbox: wide}},
-		{"finer rules", box.Grant{Policy: untrusted, Sandbox: strict}, box.Grant{Policy: "{}", Sandbox: strict}, box.Grant{Policy: "{}", Sandbox: strict}},
-	} {
-		had := tt.had
-		had.Narrow(&tt.base)
-		must.Equal(t, tt.name, tt.want, had, cmpopts.EquateEmpty())
 	}
 }
 

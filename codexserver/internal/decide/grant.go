@@ -1,4 +1,4 @@
-package box
+package decide
 
 import (
 	"slices"
@@ -22,8 +22,9 @@ type Grant struct {
 	Endpoint string
 }
 
-// Beyond returns what g allows beyond base, which the configuration gives. The environment is that of commands.
-func (g *Grant) Beyond(base *Grant, env []string) protocol.Access {
+// Beyond returns what g allows beyond base, which the configuration gives. Writable are the folders, without links, that the
+// sandbox of g leaves writable.
+func (g *Grant) Beyond(base *Grant, writable []string) protocol.Access {
 	a := protocol.Access{Folder: paths.Real(g.Cwd)}
 	mode, given := g.Sandbox.Mode, base.Sandbox.Mode
 	writes := mode == protocol.SandboxWorkspaceWrite
@@ -46,7 +47,7 @@ func (g *Grant) Beyond(base *Grant, env []string) protocol.Access {
 	}
 	a.Network = g.Sandbox.NetworkAccess && !base.Sandbox.NetworkAccess
 	known := append([]string{a.Folder}, base.Named...)
-	for _, folder := range Writable(g.Sandbox, g.Cwd, env) {
+	for _, folder := range writable {
 		if !slices.ContainsFunc(known, func(other string) bool { return paths.Below(folder, other) }) {
 			a.Roots = append(a.Roots, folder)
 		}
@@ -75,12 +76,3 @@ func (g *Grant) Narrow(base *Grant) {
 
 // Width orders the sandbox modes by what they allow. It is -1 for another one.
 func Width(m protocol.SandboxMode) int { return slices.Index(protocol.SandboxModes(), m) }
-
-// Writable returns the folders of [AskedRoots] without symbolic links.
-func Writable(policy protocol.SandboxPolicy, cwd string, env []string) []string {
-	folders := AskedRoots(policy, cwd, env)
-	for i, folder := range folders {
-		folders[i] = paths.Real(folder)
-	}
-	return folders
-}

@@ -17,8 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -57,13 +57,13 @@ func (t *Thread) Wish(cfg *protocol.Config) (search *bool) {
 
 // Limit takes from g what the conversation does not have. A policy or a sandbox that a later call chooses itself stays. Of the
 // policies untrusted alone, which asks about each command, is stricter than another. A nil Thread takes nothing.
-func (t *Thread) Limit(g *box.Grant, policyChosen, sandboxChosen bool) {
+func (t *Thread) Limit(g *decide.Grant, policyChosen, sandboxChosen bool) {
 	if t == nil {
 		return
 	}
 	policy := g.Policy
 	if !sandboxChosen {
-		g.Narrow(&box.Grant{Sandbox: t.Sandbox})
+		g.Narrow(&decide.Grant{Sandbox: t.Sandbox})
 	}
 	if g.Policy = policy; !policyChosen && t.Policy == protocol.ApprovalUntrusted {
 		g.Policy = t.Policy
@@ -129,7 +129,7 @@ func (s *Store) Get(id string, began *protocol.Kept) (*Thread, error) {
 		err = fmt.Errorf("member id: %.100q is another conversation", t.ID)
 	case t.Policy == "" || !slices.Contains(protocol.ApprovalPolicies(), t.Policy) && t.Policy[0] != '{':
 		err = fmt.Errorf("member approval_policy: %.100q is unknown", t.Policy)
-	case box.Width(t.Sandbox.Mode) < 0:
+	case decide.Width(t.Sandbox.Mode) < 0:
 		err = fmt.Errorf("member sandbox_policy: the mode %.100q is unknown", t.Sandbox.Mode)
 	}
 	if err != nil {

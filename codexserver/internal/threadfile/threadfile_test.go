@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
@@ -75,16 +75,16 @@ func TestSweep(t *testing.T) {
 
 // TestLimit takes from what a configuration gives what a conversation does not have.
 func TestLimit(t *testing.T) {
-	full := box.Grant{Policy: protocol.ApprovalNever, Sandbox: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}}
+	full := decide.Grant{Policy: protocol.ApprovalNever, Sandbox: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}}
 	for name, tt := range map[string]struct {
 		kept            *Thread
 		policy, sandbox bool
-		want            box.Grant
+		want            decide.Grant
 	}{
 		"nothing is kept":       {nil, false, false, full},
-		"all":                   {thread(id), false, false, box.Grant{Policy: protocol.ApprovalUntrusted, Sandbox: thread(id).Sandbox}},
-		"the policy is chosen":  {thread(id), true, false, box.Grant{Policy: protocol.ApprovalNever, Sandbox: thread(id).Sandbox}},
-		"the sandbox is chosen": {thread(id), false, true, box.Grant{Policy: protocol.ApprovalUntrusted, Sandbox: full.Sandbox}},
+		"all":                   {thread(id), false, false, decide.Grant{Policy: protocol.ApprovalUntrusted, Sandbox: thread(id).Sandbox}},
+		"the policy is chosen":  {thread(id), true, false, decide.Grant{Policy: protocol.ApprovalNever, Sandbox: thread(id).Sandbox}},
+		"the sandbox is chosen": {thread(id), false, true, decide.Grant{Policy: protocol.ApprovalUntrusted, Sandbox: full.Sandbox}},
 		"both are chosen":       {thread(id), true, true, full},
 	} {
 		g := full
