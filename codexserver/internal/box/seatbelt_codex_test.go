@@ -7,6 +7,7 @@ import (
 	"flag"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -80,43 +81,26 @@ func rightsOf(t *testing.T, profile string) map[string]bool {
 	return rights
 }
 
+// tokens are the comments, texts, brackets and words of a profile.
+var tokens = regexp.MustCompile(`;.*|#?"[^"]*"|[()]|[^\s()";]+`)
+
 // forms returns the words and the lists of a text in brackets, without comments, and with one blank between words.
 func forms(text string) (list []string) {
-	var one strings.Builder
-	depth, quoted := 0, false
-	end := func() {
-		if one.Len() > 0 && depth == 0 {
-			list = append(list, one.String())
-			one.Reset()
+	depth, one := 0, ""
+	for _, token := range tokens.FindAllString(text, -1) {
+		switch {
+		case token[0] == ';':
+			continue
+		case token == ")":
+			depth--
+		case one != "" && !strings.HasSuffix(one, "("):
+			one += " "
 		}
-	}
-	for line := range strings.Lines(text) {
-		if !quoted {
-			line, _, _ = strings.Cut(line, ";")
+		if one += token; token == "(" {
+			depth++
 		}
-		for _, c := range line + " " {
-			blank := strings.ContainsRune(" \t\r\n", c)
-			switch {
-			case c == '"':
-				quoted = !quoted
-				one.WriteRune(c)
-			case quoted || !blank && c != '(' && c != ')':
-				one.WriteRune(c)
-			case c == '(':
-				end()
-				depth++
-				one.WriteRune(c)
-			case c == ')':
-				kept := strings.TrimSuffix(one.String(), " ")
-				one.Reset()
-				one.WriteString(kept + ")")
-				depth--
-				end()
-			case depth == 0:
-				end()
-			case !strings.HasSuffix(one.String(), " ") && !strings.HasSuffix(one.String(), "("):
-				one.WriteByte(' ')
-			}
+		if depth == 0 {
+			list, one = append(list, one), ""
 		}
 	}
 	return list
