@@ -30,20 +30,12 @@ func target(r *http.Request) (host string, err error) {
 }
 
 // brief returns the beginning of what a command wrote, in quotes and printable.
-func brief(text string) string {
-	if len(text) > decide.MaxHost {
-		return strconv.QuoteToASCII(text[:decide.MaxHost]) + "…"
-	}
-	return strconv.QuoteToASCII(text)
-}
+func brief(text string) string { return strconv.QuoteToASCII(text[:min(len(text), decide.MaxHost)]) }
 
 // phrase returns words as they may stand in a status line.
 func phrase(words string) string {
 	words = strings.Map(func(r rune) rune {
-		switch {
-		case r == '…':
-			return -1
-		case r < ' ' || r > '~':
+		if r < ' ' || r > '~' {
 			return ' '
 		}
 		return r

@@ -329,61 +329,8 @@ func (r ruling) ApproveExec(ctx context.Context, q protocol.ExecApprovalRequest)
 	return d.Outcome
 }
 
-// TestRulesOutside has rules that let commands out of the sandbox, where commands have planted programs and
-// variables lead to them. None of these starts.
-func TestRulesOutside(t *testing.T) {
-	top := boxtest.Folder(t)
-	work, proof := filepath.Join(top, "work"), filepath.Join(top, "proof")
-	for _, name := range []string{"bin/id", "bin/sh", "bin/bash", "bin/env", "bin/less", "run.sh", ".bash_profile", ".bashrc", ".profile", "rc"} {
-		boxtest.Lay(t, work, name+"=#!/bin/sh\necho x >"+proof+"\n")
-	}
-	env := []string{
-		"PATH=bin:" + work + "/bin:/usr/bin:/bin", "HOME=" + work, "BASH_ENV=" + work + "/rc", "ENV=" + work + "/rc", "PAGER=" + work + "/run.sh", "GIT_SSH=" + work + "/run.sh",
-		"LANG=C", "PROMPT_COMMAND=" + work + "/run.sh", "BASH_FUNC_id%%=() { " + work + "/run.sh; }",
-	}
-	const ran = "begin, end 0"
-	for _, tt := range []struct {
-		name string
-		argv []string
-		want string
-	}{
-		{"first in PATH", []string{"id"}, ran},
-		{"in a script", []string{"bash", "-lc", "id && id -u"}, ran},
-		{"what it has", []string{"env"}, ran},
-		{"a profile", []string{"sh", "-c", "id"}, ran},
-		{"by its path", []string{"./run.sh"}, "refused"},
-		{"by its path in a script", []string{"bash", "-lc", "id; ./run.sh"}, "refused"},
-		{"more than a rule allows", []string{"bash", "-lc", "id; uname"}, "person"},
-		{"more than words", []string{"bash", "-lc", "id >x"}, "person"},
-	} {
-		for _, policy := range []protocol.ApprovalPolicy{protocol.ApprovalOnRequest, protocol.ApprovalUntrusted} {
-			h := ruling{&host{}, approval.Rules{Allow: []approval.Rule{
-				{Command: []string{"id"}, Outside: true}, {Command: []string{"env"}, Outside: true}, {Command: []string{"./run.sh"}, Outside: true},
-			}}}
-			h.host.answer = elicit.Denied
-			turn := turnOf(tool.Options{Environ: env, Programs: &box.Programs{Temporary: []string{}}}, h, work, policy, protocol.SandboxWorkspaceWrite)
-			members := escalated
-			if policy == protocol.ApprovalUntrusted {
-				members = ""
-			}
-			res := called(t, turn, shellCall(members, tt.argv...))
-			if h.steps() != tt.want {
-				t.Errorf("%s, %s: %s, want %s; %s", policy, tt.name, h.steps(), tt.want, res.Output)
-			}
-			if _, err := os.Stat(proof); err == nil {
-				t.Fatalf("%s, %s: a planted program ran: %s", policy, tt.name, res.Output)
-			}
-			if tt.name == "what it has" && (strings.Contains(res.Output, work+"/") || !strings.Contains(res.Output, "LANG=C")) {
-				t.Errorf("%s: %s", policy, res.Output)
-			}
-			if tt.want == "refused" && !strings.Contains(res.Output, "a rule lets it run outside the sandbox, but "+work+"/") {
-				t.Errorf("%s, %s: %s", policy, tt.name, res.Output)
-			}
-		}
-	}
-}
-
 // TestRulesEnviron has what commands get outside the sandbox by the rules of the page, which stand-ins print, and by others.
+// Programs that commands have planted, and that come first in the PATH, do not start, and not by their paths.
 func TestRulesEnviron(t *testing.T) {
 	home, top := t.TempDir(), boxtest.FolderOutsideTmp(t)
 	_, page, _ := strings.Cut(string(must.Get(os.ReadFile(filepath.FromSlash("../../../../docs/rules.md")))(t)), "### In the sandbox, and outside")
@@ -393,7 +340,7 @@ func TestRulesEnviron(t *testing.T) {
 	settings, _, err := config.LoadSettings(home, nil)
 	must.OK(t, err)
 	rules := approval.Rules{Allow: []approval.Rule{
-		{Command: []string{"plain"}, Outside: true}, {Command: []string{"fails"}, Outside: true, Environ: []string{"GH_TOKEN"}}, {Command: []string{"both"}, Outside: true, Environ: []string{"GH_HOST"}},
+		{Command: []string{"plain"}, Outside: true}, {Command: []string{"./plain"}, Outside: true}, {Command: []string{"fails"}, Outside: true, Environ: []string{"GH_TOKEN"}}, {Command: []string{"both"}, Outside: true, Environ: []string{"GH_HOST"}},
 		{Command: []string{"both", "x"}, Outside: true, Environ: []string{"GH_TOKEN", "P_KEY", "NONE", "PATH"}},
 	}}
 	for _, rule := range settings.Approvals.Allow {
@@ -402,7 +349,10 @@ func TestRulesEnviron(t *testing.T) {
 	for name := range strings.FieldsSeq("git gh aws docker kubectl go npm plain both") {
 		boxtest.Lay(t, top, "sys/"+name+"=#!/bin/sh\n/usr/bin/env\n")
 	}
-	boxtest.Lay(t, top, "sys/fails=#!/bin/sh\necho set the variable NPM_TOKEN\nexit 1\n", "work/x=")
+	boxtest.Lay(t, top, "sys/fails=#!/bin/sh\necho set the variable NPM_TOKEN\nexit 1\n")
+	for name := range strings.FieldsSeq("gh plain both fails") {
+		boxtest.Lay(t, top, "work/"+name+"=#!/bin/sh\ntouch "+top+"/proof\n")
+	}
 	path := "PATH=" + filepath.Join(top, "work") + ":" + filepath.Join(top, "sys") + ":/usr/bin:/bin"
 	client := []string{path, "HOME=" + top, "MAKEFILES=x", "GOENV=x", "GOFLAGS=x", "LANG=C"}
 	for name := range strings.FieldsSeq("SSH_AUTH_SOCK GH_TOKEN GH_HOST AWS_PROFILE AWS_REGION DOCKER_HOST DOCKER_CONTEXT KUBECONFIG GOPROXY GOPRIVATE NPM_TOKEN") {
@@ -414,11 +364,15 @@ func TestRulesEnviron(t *testing.T) {
 	environ := append(slices.DeleteFunc(slices.Clone(client), func(entry string) bool { return strings.Contains(entry, "TOKEN") }), "GIT_SSH=given")
 	call := func(argv ...string) (got []string, output string) {
 		t.Helper()
+		want := "begin, end"
+		if strings.Contains(argv[len(argv)-1], "./") {
+			want = "refused"
+		}
 		h := ruling{&host{answer: elicit.Denied}, rules}
 		o := tool.Options{Environ: environ, Set: []string{"GIT_SSH"}, Client: func() []string { return slices.Sorted(slices.Values(client)) }, Programs: &box.Programs{Temporary: []string{}}}
 		res := called(t, turnOf(o, h, filepath.Join(top, "work"), "on-request", "workspace-write"), shellCall(escalated, argv...))
-		if !strings.HasPrefix(h.steps(), "begin, end") {
-			t.Fatalf("%q: %s: %s", argv, h.steps(), res.Output)
+		if _, err := os.Stat(top + "/proof"); err == nil || !strings.HasPrefix(h.steps(), want) {
+			t.Fatalf("%q: %s: %s, a planted program ran: %t", argv, h.steps(), res.Output, err == nil)
 		}
 		for _, entry := range client {
 			if name, value, _ := strings.Cut(entry, "="); strings.Contains(res.Output, name+"="+value+`\n`) && !strings.HasPrefix(name, "PATH") {
@@ -451,5 +405,10 @@ func TestRulesEnviron(t *testing.T) {
 	const says = "(a rule of the user let it run outside the sandbox without these variables, which env of the rule can name: A00, A01, "
 	if !strings.Contains(output, says) || !strings.Contains(output, "A98, AWS_PROFILE and 12 more)") || strings.Contains(output, "of GH_HOST") || strings.Contains(output, "GH_TOKEN") {
 		t.Error(output)
+	}
+	for _, argv := range [][]string{{"./plain"}, {"bash", "-lc", "plain; ./plain"}} {
+		if _, output := call(argv...); !strings.Contains(output, "a rule lets it run outside the sandbox, but "+filepath.Join(top, "work")+"/") {
+			t.Errorf("%q: %s", argv, output)
+		}
 	}
 }
