@@ -55,8 +55,8 @@ type Options struct {
 	// the configuration gives the whole network. What rules say about hosts is in approval.Rules. By default such
 	// commands have no network.
 	Hosts bool
-	// HostsTip is a sentence for questions about leaving the sandbox for the network where there could be Hosts: how to have them. Default:
-	// none.
+	// HostsTip is a sentence for questions about leaving the sandbox for the network where there could be Hosts: how to have
+	// them. Default: none.
 	HostsTip string
 	// Tools are the tools that a model is offered beside the shell. Default:
 	// [setting.ToolsAuto].

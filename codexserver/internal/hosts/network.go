@@ -46,10 +46,10 @@ type Network struct {
 	refused []Refusal
 }
 
-// answer is what was decided about a host. The refusal counts when done is closed.
+// answer is what was decided about a host. The refusal, if it says why, counts when done is closed.
 type answer struct {
-	done    chan struct{}
-	refusal string
+	done chan struct{}
+	Refusal
 }
 
 // Network begins the network of a command.
@@ -87,18 +87,15 @@ func (n *Network) Serve(ctx context.Context, c net.Conn) {
 		n.refuse(c, Refusal{Host: host, Why: err.Error()})
 		return
 	}
-	a, refusal := n.answer(host)
-	if a != nil && !await(ctx, a, c, r) {
+	a := n.answer(host)
+	if !await(ctx, a, c, r) {
 		return
 	}
-	var up net.Conn
-	switch {
-	case a != nil && a.refusal != "":
-		n.refuse(c, Refusal{host, a.refusal, true})
+	if a.Why != "" {
+		n.refuse(c, a.Refusal)
 		return
-	case refusal == "":
-		up, refusal, err = n.proxy.connect(ctx, host)
 	}
+	up, refusal, err := n.proxy.connect(ctx, host)
 	switch {
 	case refusal != "":
 		n.refuse(c, Refusal{Host: host, Why: refusal})
@@ -163,33 +160,37 @@ func await(ctx context.Context, a *answer, c net.Conn, r *bufio.Reader) bool {
 	}
 }
 
-// answer returns the answer about a host, and begins to ask for it at the first attempt. It is nil if that is refused.
-func (n *Network) answer(host string) (a *answer, refusal string) {
+// answer returns the answer about a host, and begins to ask for it at the first attempt.
+func (n *Network) answer(host string) *answer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if a = n.answers[host]; a != nil {
-		return a, ""
+	if a := n.answers[host]; a != nil {
+		return a
 	}
+	a := &answer{make(chan struct{}), Refusal{Host: host}}
 	switch {
 	case n.ctx.Err() != nil:
-		return nil, "the command has ended"
+		a.Why = "the command has ended"
 	case n.open == maxOpen:
-		return nil, fmt.Sprintf("%d other hosts wait for an answer", maxOpen)
+		a.Why = fmt.Sprintf("%d other hosts wait for an answer", maxOpen)
 	case len(n.answers) == maxHosts:
-		return nil, fmt.Sprintf("the command has asked for %d hosts", maxHosts)
+		a.Why = fmt.Sprintf("the command has asked for %d hosts", maxHosts)
 	}
-	a = &answer{done: make(chan struct{})}
+	if a.Why != "" { // which another attempt may not meet
+		close(a.done)
+		return a
+	}
 	n.answers[host] = a
 	n.open++
 	n.asking.Go(func() {
-		refusal := n.decide(n.ctx, host)
+		why := n.decide(n.ctx, host)
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		a.refusal = refusal
+		a.Why, a.Decided = why, true
 		n.open--
 		close(a.done)
 	})
-	return a, ""
+	return a
 }
 
 // pass carries bytes in both directions, of which r holds the first of the command's.

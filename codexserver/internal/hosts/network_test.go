@@ -77,7 +77,8 @@ func connect(host string) string {
 	return "CONNECT " + host + ":443 HTTP/1.1\r\nHost: " + host + "\r\n\r\n"
 }
 
-// TestRequests has what a command may say to the proxy. Only what begins with 200 reaches a host, and is resolved.
+// TestRequests has what a command may say to the proxy. Only what begins with 200 reaches a host, and is resolved. TestHost of
+// package decide has more that is no name.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 50) + "." + strings.Repeat("b", 49)
@@ -92,19 +93,12 @@ func TestRequests(t *testing.T) {
 		"CONNECT one.example.com:0443 HTTP/1.1\r\n\r\n":                           "403 codex-mcp: one.example.com was refused: only port 443 is possible from the sandbox",
 		"GET http://one.example.com/ HTTP/1.1\r\nHost: one.example.com\r\n\r\n":   `403 codex-mcp: "one.example.com" was refused: only HTTPS is possible from the sandbox`,
 		"CONNECT one.example.com HTTP/1.1\r\n\r\n":                                `403 codex-mcp: "one.example.com" was refused: want a host and a port`,
-		connect("..example.com"):                                                  `403 codex-mcp: "..example.com" was refused: not the name of a host in ASCII`,
 		connect("one.exàmple.com"):                                                `403 codex-mcp: "one.ex\u00e0mple.com" was refused: not the name of a host in ASCII`,
 		connect("evil.com\u202ecom.example"):                                      `403 codex-mcp: "evil.com\u202ecom.example" was refused: not the name of a host in ASCII`,
 		connect(long):                                                             "403 codex-mcp: " + long + " was refused: the user said no",
 		connect(long + "b"):                                                       `403 codex-mcp: "` + long + `" was refused: a name of more than 100 characters`,
-		connect("localhost"):                                                      `403 codex-mcp: "localhost" was refused: want a name with a dot`,
 		connect("93.184.215.14"):                                                  `403 codex-mcp: "93.184.215.14" was refused: want a name, and no address`,
-		connect("93.184.215.14."):                                                 `403 codex-mcp: "93.184.215.14." was refused: want a name, and no address`,
-		connect("1572395790"):                                                     `403 codex-mcp: "1572395790" was refused: want a name, and no address`,
-		connect("0x7f.1"):                                                         `403 codex-mcp: "0x7f.1" was refused: want a name, and no address`,
-		connect("0177.0.0.0x1"):                                                   `403 codex-mcp: "0177.0.0.0x1" was refused: want a name, and no address`,
 		connect("[::1]"):                                                          `403 codex-mcp: "::1" was refused: not the name of a host in ASCII`,
-		connect("[::ffff:127.0.0.1]"):                                             `403 codex-mcp: "::ffff:127.0.0.1" was refused: not the name of a host in ASCII`,
 		"\x16\x03\x01\x02\x00 a handshake \r\n\r\n":                               "400 codex-mcp: not a request to an HTTP proxy",
 		"CONNECT one.example.com:443 HTTP/1.1\r\nX: " + strings.Repeat("x", 20<<10) + "\r\n\r\n": "400 codex-mcp: not a request to an HTTP proxy",
 		"SSH-2.0-x\r\n\r\n": "400 codex-mcp: not a request to an HTTP proxy",

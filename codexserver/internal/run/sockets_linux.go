@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -50,18 +51,18 @@ func (s *sockets) serve(f func(context.Context, net.Conn)) (theirs *os.File, err
 
 // receive waits for the next socket.
 func (s *sockets) receive() (*net.UnixConn, error) {
-	data, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
-	n, oob, _, _, err := s.from.ReadMsgUnix(data, rights)
+	rights := make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := s.from.ReadMsgUnix(make([]byte, 1), rights)
 	if err != nil {
 		return nil, err
 	}
-	messages, err := unix.ParseSocketControlMessage(rights[:oob])
-	if err != nil || n == 0 || len(messages) != 1 {
-		return nil, errors.Join(err, errors.New("no socket came"))
+	messages, err := unix.ParseSocketControlMessage(rights[:n])
+	if err != nil || len(messages) == 0 {
+		return nil, errors.Join(err, io.EOF)
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return nil, errors.Join(err, errors.New("no socket came"))
+	if err != nil || len(fds) == 0 {
+		return nil, errors.Join(err, io.EOF)
 	}
 	return connOf(fds[0])
 }
