@@ -30,8 +30,12 @@ func (c *Confinement) Hosts() *Hosts {
 // Apply implements [run.Confinement].
 func (h *Hosts) Apply(cmd *exec.Cmd) (words string, err error) { return h.rules.withHosts().apply(cmd) }
 
-// proxyAddress is where a command finds the proxy. Nothing listens there: each of its sockets is connected to the server.
-const proxyAddress = "127.0.0.1:3128"
+// proxyAddress is where a command finds the proxy, of which [proxyPort] is a part. Nothing listens there: each of its
+// sockets is connected to the server.
+const (
+	proxyAddress = "127.0.0.1:3128"
+	proxyPort    = 3128
+)
 
 // Environ returns the environment of a command with the variables that name the proxy, in place of others.
 func (h *Hosts) Environ(env []string) []string {

@@ -87,7 +87,7 @@ type supervisor struct {
 }
 
 // proxyName is [proxyAddress] as calls have it, on a machine whose numbers are little endian.
-var proxyName = [unix.SizeofSockaddrInet4]byte{unix.AF_INET, 0, 3128 >> 8, 3128 & 0xff, 127, 0, 0, 1}
+var proxyName = [unix.SizeofSockaddrInet4]byte{unix.AF_INET, 0, proxyPort >> 8, proxyPort & 0xff, 127, 0, 0, 1}
 
 // The structures of seccomp_unotify(2).
 type (
