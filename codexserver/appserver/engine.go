@@ -171,7 +171,7 @@ func (e *Engine) start(l *launch) {
 // Traits implements [engine.Describer]. The events and questions of all threads come over one
 // connection, so no event may delay the next.
 func (e *Engine) Traits() engine.Traits {
-	return engine.Traits{Confines: true, Streams: true, Reviews: true, Reach: e.programs.Folders, CanContinue: e.canContinue}
+	return engine.Traits{Confines: true, Streams: true, Reach: e.programs.Folders, CanContinue: e.canContinue}
 }
 
 // Start implements [engine.Engine].

@@ -272,8 +272,6 @@ func TestRealStartsNothing(t *testing.T) {
 				again := r.resume(t, conv, h, protocol.Config{Keep: func(protocol.Access) bool { return true }})
 				check("after a restart")
 				turn("after a resumed turn", again)
-				r.Add(providertest.Say(`{"findings":[]}`))
-				must.Check(t, again.Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("p"), Review: &protocol.Review{Target: protocol.ReviewUncommitted}}))
 				r.engine.Close() // what it has started has written by then
 				check("at the end")
 				if started, _ := os.ReadFile(marks); !strings.Contains(string(started), tt.starts) {

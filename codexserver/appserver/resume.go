@@ -175,7 +175,7 @@ func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error 
 		}
 		c.host.Emit(cut.Event())
 		return c.start(ctx, r, in)
-	}, nil)
+	})
 }
 
 // rolloutTurns reads the turns of a rollout. Those that the message with the key began are the own ones.

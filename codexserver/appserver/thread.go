@@ -97,9 +97,6 @@ func (e *Engine) begin(ctx context.Context, c *child, id string, s *settings, ho
 	conv := &conversation{engine: e, id: r.Thread.ID, host: host, settings: s, path: r.Thread.Path, model: r.Model}
 	s.writes = box.Writable(s.now.Sandbox, s.now.Cwd, os.Environ())
 	c.load(conv.id)
-	if s.Ephemeral { // a reviewer's, which no client learns of
-		return conv, nil
-	}
 	word := s.now.Policy
 	if !slices.Contains(protocol.ApprovalPolicies(), word) {
 		word = "" // finer rules
@@ -132,15 +129,11 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	if in.Continue != nil {
 		return c.goesOn(ctx, in)
 	}
-	if in.Review != nil && !c.settings.readOnly {
-		return c.review(ctx, in)
-	}
-	return c.run(ctx, func(ctx context.Context, r *turn) error { return c.start(ctx, r, in) }, nil)
+	return c.run(ctx, func(ctx context.Context, r *turn) error { return c.start(ctx, r, in) })
 }
 
-// run runs the turn that start starts. Then, if not nil, is called before the last events of a turn that
-// completed.
-func (c *conversation) run(ctx context.Context, start func(context.Context, *turn) error, then func(context.Context, *turn)) error {
+// run runs the turn that start starts.
+func (c *conversation) run(ctx context.Context, start func(context.Context, *turn) error) error {
 	r := newTurn(ctx, c.host)
 	r.reconnect = c.engine.options.Codex.Reconnect
 	c.running.Store(r)
@@ -149,9 +142,6 @@ func (c *conversation) run(ctx context.Context, start func(context.Context, *tur
 	close(r.started)
 	if failed == nil {
 		r.await(ctx)
-		if end, _ := r.app.End(); then != nil && end != nil && end.Status == apptypes.TurnStatusCompleted {
-			then(ctx, r)
-		}
 		if c.path != "" {
 			if kept := safefile.MirrorOf(c.engine.options.Store).Sync(c.path); kept != nil {
 				r.report(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is not in the store: %v", kept)})

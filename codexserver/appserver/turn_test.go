@@ -199,78 +199,29 @@ func TestSteerAnsweredLate(t *testing.T) {
 	})
 }
 
+// other is the id of another thread.
+const other = "0199a2b3-0000-7000-8000-000000000002"
+
 var readOnly = protocol.Config{Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever, ReadOnly: true}
 
-const (
-	findings = `{"findings":[]}`
-	other    = "0199a2b3-0000-7000-8000-000000000002"
-)
-
-// TestReview checks that Codex gets the task in a turn of a thread that can only read, and that
-// no later turn can do more. A conversation that is not read-only is reviewed by another thread, which
-// Codex does not keep.
+// TestReview checks that Codex gets a review in a turn of a thread that can only read, and that no later turn can do more.
 func TestReview(t *testing.T) {
-	for name, tt := range map[string]struct {
-		cfg    protocol.Config
-		review protocol.Review
-		thread string // of the turn
-		cut    bool
-	}{
-		"read-only":   {readOnly, protocol.Review{Target: protocol.ReviewCommit, Revision: "abc", Instructions: "i"}, threadID, false},
-		"in a thread": {protocol.Config{}, protocol.Review{Target: protocol.ReviewUncommitted}, other, false},
-		"interrupted": {protocol.Config{}, protocol.Review{Target: protocol.ReviewUncommitted}, other, true},
-	} {
-		inBubble(t, name, func(t *testing.T, f *fake) {
-			f.config = json.RawMessage(`{"mcp_servers":{"evil":{"command":"touch"},"more":{"url":"http://x"}}}`)
-			ctx, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
-			enough := errors.New("enough")
-			f.turn = func(r *run) { r.say(findings); r.complete("completed") }
-			if tt.cut {
-				f.turn = func(*run) { cancel(enough) }
+	inBubble(t, "read-only", func(t *testing.T, f *fake) {
+		f.config = json.RawMessage(`{"mcp_servers":{"evil":{"command":"touch"},"more":{"url":"http://x"}}}`)
+		f.turn, f.policy = func(r *run) { r.say(`{"findings":[]}`); r.complete("completed") }, `"never"`
+		threads, turns, h := f.keep("thread/start"), f.keep("turn/start"), &recorder{}
+		conv := must.Get(f.engine(appserver.Options{}).Start(t.Context(), readOnly, h))(t)
+		for range 2 {
+			must.OK(t, conv.Turn(t.Context(), text("p")))
+		}
+		want := fmt.Sprintf(`{"approvalPolicy":"never","input":[{"text":"p","type":"text"}],"sandboxPolicy":{"networkAccess":false,"type":"readOnly"},"threadId":%q}`, threadID)
+		must.Equal(t, "turn/start", []string{want, want}, *turns)
+		for _, part := range []string{`"sandbox":"read-only"`, `"approvalPolicy":"never"`, `"mcp_servers.evil.enabled":false`, `"mcp_servers.more.enabled":false`, `"web_search":"disabled"`} {
+			if !strings.Contains(strings.Join(*threads, ""), part) {
+				t.Errorf("thread/start lacks %s: %s", part, *threads)
 			}
-			sent := map[string]*[]string{}
-			for _, method := range []string{"thread/start", "turn/start", "turn/interrupt", "thread/inject_items"} {
-				sent[method] = f.keep(method)
-			}
-			h := &recorder{}
-			if tt.cfg.ReadOnly {
-				f.policy = `"never"`
-			}
-			conv, err := f.engine(appserver.Options{}).Start(t.Context(), tt.cfg, h)
-			must.OK(t, err)
-			f.mu.Lock()
-			f.policy, f.thread = `"never"`, tt.thread
-			f.mu.Unlock()
-			err = conv.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput("p"), Review: &tt.review})
-			synctest.Wait()
-			if answer := map[bool]string{false: findings}[tt.cut]; h.answer() != answer || tt.cut != errors.Is(err, enough) || !tt.cut && err != nil || h.count("turn_aborted") == 1 != tt.cut || h.count("session_configured") != 1 {
-				t.Errorf("%v, %s, %v", err, h.answer(), h.types())
-			}
-			want := []string{fmt.Sprintf(`{"approvalPolicy":"never","input":[{"text":"p","type":"text"}],"sandboxPolicy":{"networkAccess":false,"type":"readOnly"},"threadId":%q}`, tt.thread)}
-			must.Equal(t, "turn/start", want, *sent["turn/start"])
-			threads, interrupts := *sent["thread/start"], strings.Join(*sent["turn/interrupt"], "")
-			n := 1
-			if tt.thread == other {
-				n = 2
-			}
-			if len(threads) != n || n == 2 && strings.Contains(threads[0], "never") || strings.Contains(interrupts, other) != tt.cut {
-				t.Errorf("threads %q, interrupted %s", threads, interrupts)
-			}
-			for i, params := range threads {
-				must.Equal(t, params, i == 1, strings.Contains(params, `"ephemeral":true`))
-			}
-			for _, part := range []string{`"sandbox":"read-only"`, `"approvalPolicy":"never"`, `"mcp_servers.evil.enabled":false`, `"mcp_servers.more.enabled":false`, `"web_search":"disabled"`} {
-				if !strings.Contains(threads[len(threads)-1], part) {
-					t.Errorf("thread/start lacks %s: %s", part, threads)
-				}
-			}
-			injected := strings.Join(*sent["thread/inject_items"], "")
-			if learns := tt.thread == other && !tt.cut; learns != strings.Contains(injected, conv.ID()) || learns != strings.Contains(injected, "What it found:\\n\\n{") {
-				t.Errorf("injected %s", injected)
-			}
-		})
-	}
+		}
+	})
 }
 
 // TestStartedWider refuses a thread that Codex has not started read-only, and a review that could do more than read.

@@ -50,9 +50,8 @@ type Review struct {
 	Commit string `json:"commit,omitzero"`
 	// Instructions say what to look at above all.
 	Instructions string `json:"instructions,omitzero"`
-	// Cwd is a folder in the repository, and Thread the conversation to review in.
-	Cwd    string `json:"cwd,omitzero"`
-	Thread string `json:"threadId,omitzero"`
+	// Cwd is a folder in the repository.
+	Cwd string `json:"cwd,omitzero"`
 
 	Watch `json:"-"`
 }
@@ -88,7 +87,7 @@ func (c *Client) Run(ctx context.Context, t Task) (Result, error) {
 // Review asks for a review of changes in a repository and waits for its end. A review changes
 // nothing and asks no questions.
 func (c *Client) Review(ctx context.Context, r Review) (Result, error) {
-	return c.turn(ctx, &turn{tool: "codex-review", thread: r.Thread, watch: &r.Watch, tasks: r.tasks()}, r)
+	return c.turn(ctx, &turn{tool: "codex-review", watch: &r.Watch, tasks: r.tasks()}, r)
 }
 
 // Resume waits for the result of the task with an id, as [Client.Run] does. The task may be one

@@ -113,8 +113,8 @@ func TestMethods(t *testing.T) {
 		}, `codex-reply {"prompt":"p","threadId":"t"}`, result(`{"threadId":"t","status":"incomplete"}`),
 			client.Result{TurnResult: protocol.TurnResult{ThreadID: "t", Status: protocol.StatusIncomplete}, Answer: "text", Notes: []string{"note", "both", "all"}}},
 		{"Review", func(c *client.Client) (any, error) {
-			return c.Review(ctx, client.Review{Target: "base", Branch: "main", Instructions: "i", Cwd: "/w", Thread: "t"})
-		}, `codex-review {"target":"base","branch":"main","instructions":"i","cwd":"/w","threadId":"t"}`,
+			return c.Review(ctx, client.Review{Target: "base", Branch: "main", Instructions: "i", Cwd: "/w"})
+		}, `codex-review {"target":"base","branch":"main","instructions":"i","cwd":"/w"}`,
 			result(`{"threadId":"t","status":"completed","findings":[{"title":"x","body":"b","path":"a","startLine":1,"endLine":2,"priority":2}],"verdict":{"correct":true,"explanation":"e"}}`),
 			client.Result{Answer: "text", Notes: []string{"note", "both", "all"}, TurnResult: protocol.TurnResult{ThreadID: "t", Status: protocol.StatusCompleted,
 				Findings: []protocol.Finding{{Title: "x", Body: "b", Path: "a", StartLine: 1, EndLine: 2, Priority: &two}}, Verdict: &protocol.Verdict{Correct: true, Explanation: "e"}}}},

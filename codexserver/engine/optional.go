@@ -57,9 +57,6 @@ type Traits struct {
 	// The server reads the folder before the first of them, and not at all in a turn without. A command that is
 	// ReadOnly does not count.
 	Announces bool
-	// Reviews means that the conversations obey [protocol.TurnInput.Review]. Without it the server
-	// has them review only if they were begun read-only.
-	Reviews bool
 	// Reach returns the absolute paths of all folders that a command was able to write without
 	// a question at any time, and of the folders in which callers had it work. A folder counts
 	// before the first command runs that can write it. The server starts no program there

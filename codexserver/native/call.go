@@ -33,7 +33,8 @@ func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Optio
 		Set:        slices.Collect(maps.Keys(cfg.ShellEnvironment.Set)),
 		Client:     func() []string { return nameable(cfg) },
 		Shell:      shell,
-		Strict:     e.options.Sandbox.Strict,
+		Strict:     e.options.Sandbox.Strict || cfg.OnlyReads,
+		ReadOnly:   cfg.OnlyReads,
 		Ask:        e.options.Ask,
 		Sandbox:    tool.Confine(e.newSandbox(cfg)),
 		Processes:  &e.processes,
@@ -44,8 +45,8 @@ func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Optio
 		HostsTip:   e.hostsTip(),
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		FileTools:  files,
-		PatchTool:  family.PatchTool && !files || cfg.IncludeApplyPatchTool,
-		PlanTool:   cfg.IncludePlanTool,
+		PatchTool:  !cfg.OnlyReads && (family.PatchTool && !files || cfg.IncludeApplyPatchTool),
+		PlanTool:   !cfg.OnlyReads && cfg.IncludePlanTool,
 		ImageTool:  cfg.Tools.ViewImage == nil || *cfg.Tools.ViewImage,
 	}
 }
@@ -104,10 +105,7 @@ const webSearchType = "web_search"
 // offer returns the tools that the model can call.
 func (t *turn) offer() []model.Tool {
 	away := t.conv.away()
-	if t.reviews() {
-		return t.box.Offer(away)
-	}
-	tools := append(t.box.Offer(away), t.conv.work.servers.offer...)
+	tools := append(t.conv.box.Offer(away), t.conv.work.servers.offer...)
 	if t.conv.provider().cfg.Tools.WebSearch && !t.conv.chat() {
 		tools = append(tools, model.Tool{Type: webSearchType, Settings: webSearch(t.conv.cfg.WebSearch)})
 	}
@@ -137,10 +135,8 @@ func webSearch(s config.WebSearch) map[string]any {
 // call runs a tool. An error ends the turn; mistakes of the model are in the result, which
 // the model reads.
 func (t *turn) call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	if !t.reviews() {
-		if target, ok := t.conv.work.servers.tools[call.Name]; ok && !call.Custom && ctx.Err() == nil {
-			return t.callServer(ctx, target, call)
-		}
+	if target, ok := t.conv.work.servers.tools[call.Name]; ok && !call.Custom && ctx.Err() == nil {
+		return t.callServer(ctx, target, call)
 	}
 	result, err := t.tools.Call(ctx, call)
 	if result.Unknown {

@@ -2,18 +2,8 @@ package native
 
 import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
-
-// reviewBox returns the tools of a review, which are read-only: approvals of the conversation do not
-// count, and its policies stay unchanged.
-func (c *conversation) reviewBox() *tool.Toolbox {
-	o := c.engine.toolOptions(c.cfg, &c.work.left)
-	o.PatchTool, o.PlanTool = false, false
-	o.Strict, o.ReadOnly = true, true
-	return tool.New(o)
-}
 
 // readOnly makes a configuration read-only: without MCP servers and web search.
 func readOnly(cfg *config.Config) {

@@ -21,7 +21,6 @@ import (
 // to the turn wait in its inbox, and a timer reports the text that is coming.
 type turn struct {
 	conv    *conversation
-	box     *tool.Toolbox // the conversation's, or a review's
 	tools   *tool.Turn
 	id      string // in the conversation's file; "" before the turn is there
 	durable bool   // another process may continue the turn
@@ -41,9 +40,6 @@ type turn struct {
 	incoming incoming
 }
 
-// reviews reports whether the turn is a review, whose tools are its own.
-func (t *turn) reviews() bool { return t.box != t.conv.box }
-
 // Turn implements [engine.Conversation].
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	c.use.Lock()
@@ -53,11 +49,7 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
 		defer cancel()
 	}
-	box := c.box
-	if in.Review != nil {
-		box = c.reviewBox()
-	}
-	t := &turn{conv: c, box: box, durable: in.Key != "", inbox: &inbox{ready: make(chan struct{})}, incoming: incoming{conv: c}}
+	t := &turn{conv: c, durable: in.Key != "", inbox: &inbox{ready: make(chan struct{})}, incoming: incoming{conv: c}}
 	t.budget = budget{limits: c.engine.options.Limits, most: in.MaxTokens}
 	c.inbox.Store(t.inbox)
 	defer t.inbox.close()
@@ -153,10 +145,8 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 		return err
 	}
 	close(t.inbox.ready) // the history has the turn's own message
-	if !t.reviews() {
-		if err := t.awaitServers(ctx); err != nil {
-			return err
-		}
+	if err := t.awaitServers(ctx); err != nil {
+		return err
 	}
 	now := tool.Context{
 		Cwd:            t.conv.now.Cwd,
@@ -165,10 +155,7 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 		Host:           asking{t.conv.host, t},
 		Acting:         t.act,
 	}
-	if t.reviews() {
-		now.ApprovalPolicy, now.SandboxPolicy = protocol.ApprovalNever, protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
-	}
-	t.tools = t.box.Turn(now)
+	t.tools = t.conv.box.Turn(now)
 	return t.loop(ctx)
 }
 

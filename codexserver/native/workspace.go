@@ -23,7 +23,7 @@ func (e *Engine) scratch() git.Scratch {
 
 // Traits implements [engine.Describer].
 func (e *Engine) Traits() engine.Traits {
-	return engine.Traits{Name: "codex-mcp", Title: "Codex", Confines: true, Announces: true, Reviews: true, Reach: e.programs.Folders, Holder: e.holder, CanContinue: e.canContinue}
+	return engine.Traits{Name: "codex-mcp", Title: "Codex", Confines: true, Announces: true, Reach: e.programs.Folders, Holder: e.holder, CanContinue: e.canContinue}
 }
 
 // SearchFiles implements [engine.Searcher]. It returns at most 50 files of each root.

@@ -61,10 +61,6 @@ type TurnInput struct {
 	// called with what a person should know, such as each of these calls. If the turn had
 	// ended, its end is reported again. If it cannot be continued, the turn fails and says why.
 	Continue func(words string)
-	// Review, unless nil, makes the turn a review, whose prompt is Items. Whatever the configuration of the
-	// conversation, commands run read-only and without network, no question is asked, and there are no
-	// patches, web searches or tools of MCP servers.
-	Review *Review
 }
 
 // TurnContext is the part of a conversation's configuration that holds for a turn, as its file keeps it: the absolute

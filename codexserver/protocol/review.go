@@ -12,12 +12,3 @@ const (
 	// ReviewCommit is what one commit changed.
 	ReviewCommit ReviewTarget = "commit"
 )
-
-// Review is what a conversation is asked to review.
-type Review struct {
-	Target ReviewTarget
-	// Revision is the branch of the Target [ReviewBase], as the caller names it, or the hash of [ReviewCommit].
-	Revision string
-	// Instructions are the caller's own, or "".
-	Instructions string
-}

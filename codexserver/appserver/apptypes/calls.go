@@ -60,7 +60,6 @@ type ThreadParams struct {
 	Config                map[string]any `json:"config,omitzero"`
 	Cwd                   string         `json:"cwd,omitzero"`
 	DeveloperInstructions *string        `json:"developerInstructions,omitzero"`
-	Ephemeral             bool           `json:"ephemeral,omitzero"`
 	ExcludeTurns          bool           `json:"excludeTurns,omitzero"`
 	Model                 string         `json:"model,omitzero"`
 	Sandbox               string         `json:"sandbox,omitzero"`
@@ -170,12 +169,6 @@ type OverruleParams struct {
 type InterruptParams struct {
 	ThreadID string `json:"threadId"`
 	TurnID   string `json:"turnId"`
-}
-
-// InjectParams are those of thread/inject_items, with items as the model's provider has them.
-type InjectParams struct {
-	Items    []json.RawMessage `json:"items"`
-	ThreadID string            `json:"threadId"`
 }
 
 // ConfigParams are those of config/read. Without Cwd, no repository's configuration counts.

@@ -16,7 +16,6 @@ const (
 	CallThreadApproveGuardianDeniedAction = "thread/approveGuardianDeniedAction"
 	CallThreadBackgroundTerminalsClean    = "thread/backgroundTerminals/clean"
 	CallThreadBackgroundTerminalsList     = "thread/backgroundTerminals/list"
-	CallThreadInjectItems                 = "thread/inject_items"
 	CallThreadList                        = "thread/list"
 	CallThreadRead                        = "thread/read"
 	CallThreadResume                      = "thread/resume"

@@ -45,7 +45,7 @@ var definitions = []struct {
 	{apptypes.ElicitationReply{}, "McpServerElicitationRequestResponse"}, {apptypes.FileApproval{}, "FileChangeRequestApprovalParams"},
 	{apptypes.ExecParams{}, "CommandExecParams"}, {apptypes.ExecRef{}, "CommandExecTerminateParams"}, {apptypes.ExecReply{}, "CommandExecResponse"},
 	{apptypes.FileKind{}, "PatchChangeKind"}, {protocol.FuzzyFile{}, "FuzzyFileSearchResult"}, {apptypes.FileUpdate{}, "FileUpdateChange"},
-	{apptypes.HookRun{}, "HookRunSummary"}, {apptypes.InjectParams{}, "ThreadInjectItemsParams"}, {apptypes.Item{}, "ThreadItem"}, {apptypes.Model{}, "Model"}, {apptypes.ModelsReply{}, "ModelListResponse"},
+	{apptypes.HookRun{}, "HookRunSummary"}, {apptypes.Item{}, "ThreadItem"}, {apptypes.Model{}, "Model"}, {apptypes.ModelsReply{}, "ModelListResponse"},
 	{apptypes.Network{}, "NetworkApprovalContext"}, {apptypes.Permissions{}, "PermissionsRequestApprovalParams"},
 	{apptypes.PermissionsReply{}, "PermissionsRequestApprovalResponse"}, {apptypes.Question{}, "ToolRequestUserInputQuestion"},
 	{apptypes.QuestionOption{}, "ToolRequestUserInputOption"}, {apptypes.Review{}, "GuardianApprovalReview"}, {apptypes.ReviewAction{}, "GuardianApprovalReviewAction"},
@@ -68,7 +68,7 @@ var definitions = []struct {
 var sent = []any{
 	apptypes.Capabilities{}, apptypes.ClientInfo{}, apptypes.ConfigParams{}, apptypes.InitializeParams{},
 	apptypes.InterruptParams{}, apptypes.ModelsParams{}, apptypes.ThreadsParams{}, apptypes.ThreadRef{}, apptypes.Decision{},
-	apptypes.Answers{}, apptypes.Decision{}, apptypes.ElicitationReply{}, apptypes.InjectParams{}, apptypes.OverruleParams{}, apptypes.PermissionsReply{},
+	apptypes.Answers{}, apptypes.Decision{}, apptypes.ElicitationReply{}, apptypes.OverruleParams{}, apptypes.PermissionsReply{},
 	protocol.FuzzyFileSearchParams{}, apptypes.SteerParams{}, apptypes.TurnParams{}, apptypes.UserInputReply{}, apptypes.ThreadParams{},
 }
 

@@ -25,12 +25,9 @@ func has[I any](e engine.Engine, _ engine.Conversation) bool {
 	return ok
 }
 
-// reviews reports whether conversations of an engine obey [protocol.TurnInput.Review].
-func reviews(e engine.Engine, _ engine.Conversation) bool { return engine.TraitsOf(e).Reviews }
-
 func testDescribed(t *testing.T, s *Subject) {
 	one, two := engine.TraitsOf(s.Engine), engine.TraitsOf(s.Engine)
-	if one.Name != two.Name || one.Streams != two.Streams || one.Announces != two.Announces || one.Reviews != two.Reviews {
+	if one.Name != two.Name || one.Streams != two.Streams || one.Announces != two.Announces {
 		t.Errorf("the traits changed from %+v to %+v", one, two)
 	}
 	if one.CanContinue != nil && !has[engine.Resumer](s.Engine, nil) {
@@ -144,19 +141,17 @@ func testModels(t *testing.T, s *Subject) {
 	}
 }
 
-func testReviewed(t *testing.T, s *Subject) {
+// confines reports whether an engine has the modes of a sandbox.
+func confines(e engine.Engine, _ engine.Conversation) bool { return engine.TraitsOf(e).Confines }
+
+func testReadOnly(t *testing.T, s *Subject) {
+	reads := *s
+	reads.Config.ReadOnly, reads.Config.Sandbox, reads.Config.ApprovalPolicy = true, protocol.SandboxReadOnly, protocol.ApprovalNever
 	s.Script(Step{Command: touch("made")}, Step{Text: "all is well"})
-	c := start(t, s, always(elicit.Approved))
-	in := protocol.TurnInput{Items: protocol.TextInput("review it"), Review: &protocol.Review{Target: protocol.ReviewUncommitted}}
-	events, err := c.run(t, t.Context(), "review it", in)
-	completed(t, events, err, "all is well")
+	c := start(t, &reads, always(elicit.Approved))
+	events := c.completes(t, "look", "all is well")
 	if index[protocol.ExecApprovalRequest](events) >= 0 || exists(c, "made") {
-		t.Errorf("a review asks nothing and changes nothing; the file is there: %t; %s", exists(c, "made"), types(events))
-	}
-	s.Script(Step{Command: touch("made")}, Step{Text: "done"})
-	c.completes(t, "make a file", "done")
-	if !exists(c, "made") {
-		t.Error("the turn after a review is read-only")
+		t.Errorf("it asks nothing and changes nothing; the file is there: %t; %s", exists(c, "made"), types(events))
 	}
 }
 

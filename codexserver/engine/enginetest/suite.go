@@ -45,7 +45,7 @@ func promises() []promise {
 		{"Accounts", testAccounts, has[engine.Accounts]},          // shows no token unasked, and signs out twice
 		{"Searched", testSearched, has[engine.Searcher]},          // finds a file by its letters, and ends
 		{"Models", testModels, has[engine.ModelLister]},           // lists models or says why not
-		{"Reviewed", testReviewed, reviews},                       // reviews without questions and changes, for one turn
+		{"ReadOnly", testReadOnly, confines},                      // reads without questions and changes
 	}
 }
 

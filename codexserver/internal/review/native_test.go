@@ -94,49 +94,6 @@ func toolsOf(t *testing.T, r providertest.Request) string {
 	return tools
 }
 
-// TestNativeThread reviews in a conversation that may write everything. The review may not
-// write, and the next turn may write again.
-func TestNativeThread(t *testing.T) {
-	s := newShop(t)
-	touch := func(name string) providertest.Turn {
-		return providertest.Call(providertest.Shell(name, "touch", filepath.Join(s.repo, name)))
-	}
-	model := providertest.New(
-		touch("before"), providertest.Say("begun"),
-		touch("during"), providertest.Say(s.answer()),
-		touch("after"), providertest.Say("done"),
-	)
-	e := newNative(t, model, map[string]any{"sandbox_mode": "danger-full-access", "approval_policy": "never"})
-	reviewsInThread(t, connect(t, e, servertest.Handshake), s, model)
-}
-
-// reviewsInThread has the shop reviewed in a conversation that may write everything. A command before the
-// review, one during it and one after it each make a file.
-func reviewsInThread(t *testing.T, c *client, s *shop, model *providertest.Server) {
-	t.Helper()
-	begun, failed := c.call("codex", map[string]any{"prompt": "go", "cwd": s.repo})
-	if failed {
-		t.Fatalf("%+v", begun)
-	}
-	r, failed := c.call("codex-review", map[string]any{"target": "base", "branch": "main", "threadId": begun.ThreadID})
-	if failed || r.ThreadID != begun.ThreadID || len(r.Findings) != 5 || r.Findings[1].OutsideDiff {
-		t.Fatalf("%+v", r)
-	}
-	if _, failed := c.call("codex-reply", map[string]any{"threadId": begun.ThreadID, "prompt": "on"}); failed {
-		t.Error("the conversation does not continue")
-	}
-	for name, want := range map[string]bool{"before": true, "during": false, "after": true} {
-		if _, err := os.Stat(filepath.Join(s.repo, name)); (err == nil) != want {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	requests := model.Requests()
-	last := string(requests[len(requests)-1].Body)
-	if !strings.Contains(last, "Everybody is let in") {
-		t.Error("the conversation does not know the findings")
-	}
-}
-
 // TestInvalidAnswers checks that an invalid answer causes an error that quotes it. The engine asks for each once more.
 func TestInvalidAnswers(t *testing.T) {
 	s := newShop(t)
@@ -179,13 +136,12 @@ func TestArguments(t *testing.T) {
 		{`{"target":"uncommitted","cwd":"/no/such/folder"}`, "argument /cwd: "},
 		{fmt.Sprintf(`{"target":"uncommitted","cwd":%q}`, filepath.Dir(s.repo)), "is not in a git repository"},
 		{`{"target":"uncommitted","commit":"HEAD"}`, "argument /commit is for the target commit"},
-		{fmt.Sprintf(`{"target":"uncommitted","threadId":"7","instructions":%q}`, strings.Repeat("x", 100<<10+1)), "argument /instructions: 102401 bytes are more than 102400"},
-		{`{"target":"uncommitted","cwd":"/","threadId":"x"}`, "argument /cwd: the conversation of /threadId"},
-		{`{"target":"uncommitted","threadId":"0199a2b3-0000-7000-8000-000000000001"}`, "no conversation"},
+		{fmt.Sprintf(`{"target":"uncommitted","instructions":%q}`, strings.Repeat("x", 100<<10+1)), "argument /instructions: 102401 bytes are more than 102400"},
+		{`{"target":"uncommitted","threadId":"x"}`, "unknown argument /threadId"},
 	} {
 		var arguments map[string]any
 		unmarshal(t, tt.arguments, &arguments)
-		if _, ok := arguments["cwd"]; !ok && arguments["threadId"] == nil {
+		if _, ok := arguments["cwd"]; !ok {
 			arguments["cwd"] = s.repo
 		}
 		r, failed := c.call("codex-review", arguments)
@@ -227,10 +183,6 @@ func TestOtherEngine(t *testing.T) {
 			r, failed := c.call("codex-review", map[string]any{"target": "base", "branch": "main", "cwd": s.repo})
 			if failed || len(r.Findings) != 5 || len(r.Refused) != 2 || r.Verdict == nil {
 				t.Errorf("%+v", r)
-			}
-			again, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "threadId": r.ThreadID})
-			if !failed || !strings.Contains(again.Content, "argument /threadId: this engine reviews in new conversations alone") {
-				t.Errorf("%+v", again)
 			}
 		})
 	}

@@ -16,6 +16,8 @@ type Task struct {
 	Root string
 	// About names the changes, such as "the changes that are not committed".
 	About string
+	// Words name the review for people.
+	Words string
 	// Instructions are the caller's own instructions, or "".
 	Instructions string
 	// Files are the changed files. Cut is true if there are more.

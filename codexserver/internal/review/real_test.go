@@ -71,19 +71,3 @@ args = ["`+filepath.Join(t.TempDir(), "started")+`"]
 		})
 	}
 }
-
-// TestRealThread reviews in a conversation that may write everything.
-func TestRealThread(t *testing.T) {
-	s := newShop(t)
-	model := providertest.New(
-		execTurn("1", "touch before", false), providertest.Say("begun"),
-		execTurn("2", "touch during", false), providertest.Say(s.answer()),
-		execTurn("3", "touch after", false), providertest.Say("done"),
-	)
-	e := newRealCodex(t, model, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n")
-	c := connect(t, e, servertest.Handshake)
-	reviewsInThread(t, c, s, model)
-	if list := c.CallTool(t, "codex-list", `{"cwd":"*"}`); strings.Count(list, `"threadId":`) != 1 {
-		t.Error(list)
-	}
-}

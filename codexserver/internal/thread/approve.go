@@ -66,7 +66,7 @@ func (t *Thread) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Ques
 	t.mu.Lock()
 	at, now := t.now(), t.turn()
 	r := &approval.Request{Thread: t.about, Turn: at.Submission, Event: m, Question: q, Timeout: at.Timeout}
-	if at.Review != nil {
+	if at.Review != "" {
 		r.Deny = denyInReview
 	}
 	metrics, comes := at.metrics, at.Comes && now.Context() != nil // before the first turn nobody comes

@@ -8,7 +8,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // Attend is who attends a turn, or the start of a thread: who observes it, and who is asked its questions
@@ -29,9 +28,9 @@ type Attend struct {
 	Client Observer
 	// Observer also observes the turn, for metrics and traces. Default: none.
 	Observer CallObserver
-	// Review makes the input of a review when the turn is the first. Every question of the turn is denied without asking.
-	// It is nil for other turns.
-	Review func(context.Context) (protocol.TurnInput, error)
+	// Review names a review for people, who see it in place of the prompt. Every question of the turn is denied without
+	// asking. It is "" for other turns.
+	Review string
 	// Leaves removes the client at the end of the turn. By default it also hears what comes
 	// until the next turn.
 	Leaves bool

@@ -190,7 +190,7 @@ func (t *Thread) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessa
 	t.mu.Lock()
 	at := t.now()
 	t.mu.Unlock()
-	if at.Elicit == nil || at.Review != nil {
+	if at.Elicit == nil || at.Review != "" {
 		return nil, elicit.ErrUnsupported
 	}
 	return at.Elicit(ctx, f)

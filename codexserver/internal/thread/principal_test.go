@@ -189,26 +189,6 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// reviews is an engine whose conversations obey [protocol.TurnInput.Review].
-type reviews struct{ engine.TurnFunc }
-
-func (reviews) Traits() engine.Traits { return engine.Traits{Reviews: true} }
-
-func (r reviews) Start(ctx context.Context, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
-	c, err := r.TurnFunc.Start(ctx, cfg, h)
-	return reviewer{c}, err
-}
-
-// reviewer is a conversation that says when it reviews.
-type reviewer struct{ engine.Conversation }
-
-func (r reviewer) Turn(ctx context.Context, in protocol.TurnInput) error {
-	if in.Review != nil {
-		in.Items = protocol.TextInput("a review of: " + protocol.TextOf(in.Items))
-	}
-	return r.Conversation.Turn(ctx, in)
-}
-
 // yes is a place that approves everything.
 func yes(context.Context, *approval.Request) (elicit.Outcome, error) {
 	return elicit.Outcome{Decision: elicit.Approved}, nil
@@ -226,63 +206,41 @@ func TestKindsOfTurns(t *testing.T) {
 		}
 		return nil
 	})
-	for _, e := range []engine.Engine{ask, reviews{ask}} {
-		s := thread.NewTable(e, &approve.Options{}).Share("")
-		th := start(t, s)
-		_, can := e.(reviews)
-		must.Equal(t, fmt.Sprintf("%T reviews", e), can, th.Reviews())
+	s := thread.NewTable(ask, &approve.Options{}).Share("")
+	th := start(t, s)
+	for _, tt := range []struct {
+		name, review string
+		in           protocol.TurnInput
+		want, err    string
+	}{
+		{"a turn", "", protocol.TurnInput{Items: protocol.TextInput("hello")}, "hello: approved, <nil>", ""},
+		{"a review", "Review base main", protocol.TurnInput{Items: protocol.TextInput("a prompt")}, "a prompt: denied, " + elicit.ErrUnsupported.Error(), ""},
+		{"the rest", "", protocol.TurnInput{Items: protocol.TextInput("the rest"), Continue: func(string) {}}, "the rest: approved, <nil>", ""},
+		{"a turn that fails", "", protocol.TurnInput{Items: protocol.TextInput("fail")}, "fail: approved, <nil>", errFault.Error()},
+	} {
 		a := thread.Attend{
-			Ask:    &approve.Place{Ask: yes},
+			Ask: &approve.Place{Ask: yes}, Turn: turn.New(changes.Options{}), Review: tt.review,
 			Elicit: func(context.Context, *approval.Foreign) (json.RawMessage, error) { return nil, nil },
 		}
-		review := func(prompt string, err error) func() *turn.Turn {
-			in := protocol.TurnInput{Items: protocol.TextInput(prompt), Review: &protocol.Review{}}
-			return func() *turn.Turn {
-				a := a
-				a.Review = func(context.Context) (protocol.TurnInput, error) { return in, err }
-				return th.Begin(t.Context(), a, protocol.TurnInput{})
-			}
+		a.Turn.Order.Key = "k"
+		err := th.Begin(t.Context(), a, tt.in).Wait()
+		said := a.Turn.Said().Last
+		if kept := string(a.Turn.Resume()); !strings.Contains(kept, `"began":`) || !a.Turn.So().Status.Ended() {
+			t.Errorf("%s: the turn is %s, and kept as %s", tt.name, a.Turn.So().Status, kept)
 		}
-		input := protocol.TurnInput{Items: protocol.TextInput("hello")}
-		unsupported := elicit.ErrUnsupported.Error()
-		reviewed := "a prompt: denied, " + unsupported
-		if can {
-			reviewed = "a review of: a prompt: denied, " + unsupported
+		if said != tt.want || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: %q, %v", tt.name, said, err)
 		}
-		begin := func(in protocol.TurnInput) func() *turn.Turn {
-			return func() *turn.Turn { return th.Begin(t.Context(), a, in) }
-		}
-		for _, tt := range []struct {
-			name  string
-			begin func() *turn.Turn
-			want  string
-			err   string
-		}{
-			{"a turn", begin(input), "hello: approved, <nil>", ""},
-			{"a review", review("a prompt", nil), reviewed, ""},
-			{"a review that cannot be", review("", errFault), "", errFault.Error()},
-			{"the rest", begin(protocol.TurnInput{Items: protocol.TextInput("the rest"), Continue: func(string) {}}), "the rest: approved, <nil>", ""},
-			{"a turn that fails", begin(protocol.TurnInput{Items: protocol.TextInput("fail")}), "fail: approved, <nil>", errFault.Error()},
-		} {
-			a.Turn = turn.New(changes.Options{})
-			a.Turn.Order.Key = "k"
-			err := tt.begin().Wait()
-			said := a.Turn.Said().Last
-			if kept := string(a.Turn.Resume()); !strings.Contains(kept, `"began":`) || !a.Turn.So().Status.Ended() {
-				t.Errorf("%T: %s: the turn is %s, and kept as %s", e, tt.name, a.Turn.So().Status, kept)
-			}
-			if said != tt.want || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("%T: %s: %q, %v", e, tt.name, said, err)
-			}
-		}
-		page := must.Get(th.Log().Transcript(0, 1<<20))(t)
-		for _, want := range []string{"user:\n  hello\n", "  [the server ended during this turn", "user:\n  fail\n", "the turn did not complete:\n  a fault\n"} {
-			if !strings.Contains(page.Text, want) {
-				t.Errorf("%T: the transcript lacks %q:\n%s", e, want, page.Text)
-			}
-		}
-		must.Check(t, s.Close())
 	}
+	page := must.Get(th.Log().Transcript(0, 1<<20))(t)
+	for _, want := range []string{
+		"user:\n  hello\n", "user:\n  Review base main\n", "  [the server ended during this turn", "user:\n  fail\n", "the turn did not complete:\n  a fault\n",
+	} {
+		if !strings.Contains(page.Text, want) {
+			t.Errorf("the transcript lacks %q:\n%s", want, page.Text)
+		}
+	}
+	must.Check(t, s.Close())
 }
 
 // TestRequests checks that each member of an engine's request reaches the question, and which

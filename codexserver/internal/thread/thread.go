@@ -82,9 +82,6 @@ func (t *Thread) Usage() *protocol.TokenUsage {
 // Log returns what the thread has done.
 func (t *Thread) Log() *transcript.Log { return t.kept }
 
-// Reviews reports whether the engine can review in the thread under any policy.
-func (t *Thread) Reviews() bool { return t.traits.Reviews }
-
 // Busy reports whether a turn is running.
 func (t *Thread) Busy() bool {
 	t.mu.Lock()

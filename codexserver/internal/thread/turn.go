@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
@@ -64,32 +63,23 @@ func (t *Thread) run(q *seat, in protocol.TurnInput) (err error) {
 	}
 	defer t.begins(q, metrics)()
 	defer func() { t.ends(q, ctx.Err() != nil) }() // also after a panic
-	if q.Review != nil {
-		err = t.review(ctx, q)
-	} else {
-		err = t.work(ctx, q, in)
-	}
+	err = t.work(ctx, q, in)
 	if spent, ok := errors.AsType[*turn.SpentError](context.Cause(ctx)); ok && err != nil {
 		err = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: spent}
 	}
 	return err
 }
 
-// start begins the turn, so that the engine may start.
-func (t *Thread) start(ctx context.Context, q *seat) {
-	q.number, _ = t.kept.Count()
-	q.Turn.Begin(ctx, t.Info(), t.Usage())
-}
-
-// work runs a turn that is not a review.
+// work runs the turn, which is the first.
 func (t *Thread) work(ctx context.Context, q *seat, in protocol.TurnInput) (err error) {
-	words := protocol.TextOf(in.Items)
+	words := cmp.Or(q.Review, protocol.TextOf(in.Items))
 	if in.Continue != nil {
 		words = "[the server ended during this turn, which continues here]"
 	}
 	t.kept.Begin(words)
 	defer func() { t.kept.End(err) }()
-	t.start(ctx, q)
+	q.number, _ = t.kept.Count()
+	q.Turn.Begin(ctx, t.Info(), t.Usage())
 	if in.Continue == nil {
 		t.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
 	}
@@ -103,19 +93,6 @@ func (t *Thread) work(ctx context.Context, q *seat, in protocol.TurnInput) (err 
 
 // denyInReview is the reason for the model.
 const denyInReview = "this is a review, which changes nothing and asks for nothing"
-
-// review runs a review. An engine that cannot review runs a turn with the prompt instead; the thread must then be read-only.
-func (t *Thread) review(ctx context.Context, q *seat) error {
-	t.start(ctx, q)
-	in, err := q.Review(ctx)
-	if err != nil {
-		return err
-	}
-	r := in.Review
-	words := strings.TrimSpace("Review " + string(r.Target) + " " + r.Revision + "\n" + r.Instructions)
-	t.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
-	return t.conversation.Turn(ctx, in)
-}
 
 // Steer sends a message to the model during the running turn. An open question stays open.
 // The engine emits the message when the model gets it. The errors are those of

@@ -1,16 +1,16 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -34,14 +34,7 @@ type reviewArguments struct {
 	Commit       *string               `json:"commit"`
 	Instructions string                `json:"instructions"`
 	Cwd          string                `json:"cwd" about:"As for codex."`
-	ThreadID     string                `json:"threadId" about:"Review in this conversation."`
 	Background   bool                  `json:"background"`
-
-	dir      string
-	scratch  git.Scratch
-	log      *turn.Turn
-	task     *review.Task // set by take
-	revision string       // that the arguments name; the id of a commit
 }
 
 // maxInstructions is the size of the longest instructions in bytes.
@@ -63,21 +56,11 @@ func (a *reviewArguments) check() error {
 	if len(a.Instructions) > maxInstructions {
 		return fmt.Errorf("argument /instructions: %d bytes are more than %d", len(a.Instructions), maxInstructions)
 	}
-	if a.Cwd != "" && a.ThreadID != "" {
-		return errors.New("argument /cwd: the conversation of /threadId has a folder of its own")
-	}
 	return nil
 }
 
-// nothingError means that there is nothing to review in a repository, which is a pass.
-type nothingError struct{ root string }
-
-func (e *nothingError) Error() string {
-	return "there is nothing to review in " + e.root + ": no file differs"
-}
-
-// take reads the changes to review.
-func (a *reviewArguments) take(ctx context.Context) error {
+// take reads the changes to review in a folder.
+func (a *reviewArguments) take(ctx context.Context, dir string, scratch git.Scratch) (*review.Task, error) {
 	argument, revision := "target", ""
 	switch a.Target {
 	case protocol.ReviewBase:
@@ -85,15 +68,15 @@ func (a *reviewArguments) take(ctx context.Context) error {
 	case protocol.ReviewCommit:
 		argument, revision = "commit", *a.Commit
 	}
-	c, err := git.Review(ctx, a.dir, a.scratch, a.Target, revision)
+	c, err := git.Review(ctx, dir, scratch, a.Target, revision)
 	var wrong *git.RevisionError
 	switch {
 	case ctx.Err() != nil:
-		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+		return nil, &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 	case errors.As(err, &wrong):
-		return fmt.Errorf("argument /%s: %w", argument, err)
+		return nil, fmt.Errorf("argument /%s: %w", argument, err)
 	case err != nil:
-		return fmt.Errorf("argument /cwd: %w", err)
+		return nil, fmt.Errorf("argument /cwd: %w", err)
 	}
 	about := "what is not committed, new files too"
 	switch a.Target {
@@ -102,47 +85,20 @@ func (a *reviewArguments) take(ctx context.Context) error {
 	case protocol.ReviewCommit:
 		about, revision = fmt.Sprintf("the commit %s; the files on disk may be of another one", c.Commit), c.Commit
 	}
-	a.revision, a.task = revision, &review.Task{Root: c.Root, About: about, Instructions: a.Instructions, Files: review.ParseDiff(c.Diff), Cut: c.Cut}
-	if len(a.task.Files) == 0 {
-		return &nothingError{c.Root}
-	}
-	return nil
-}
-
-// begin returns the input of the turn. It reads the changes, unless that was done before the thread began.
-func (a *reviewArguments) begin(ctx context.Context) (protocol.TurnInput, error) {
-	if a.task == nil {
-		if err := a.take(ctx); err != nil {
-			return protocol.TurnInput{}, fmt.Errorf("codex-review: %w", err)
-		}
-	}
-	prompt, named := a.task.Prompt()
-	if named > 0 {
-		a.log.Remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", named, len(a.task.Files)))
-	}
-	if a.task.Cut {
-		a.log.Remark("The changes are too many to be read as a whole: findings in files at their end could not be checked.")
-	}
-	return protocol.TurnInput{
-		Items: protocol.TextInput(prompt), OutputSchema: []byte(review.Schema),
-		Review: &protocol.Review{Target: a.Target, Revision: a.revision, Instructions: a.Instructions},
-	}, nil
+	words := strings.TrimSpace("Review " + string(a.Target) + " " + revision + "\n" + a.Instructions)
+	return &review.Task{Root: c.Root, About: about, Words: words, Instructions: a.Instructions, Files: review.ParseDiff(c.Diff), Cut: c.Cut}, nil
 }
 
 // maxAnswer is how many bytes are shown of an answer that cannot be read.
 const maxAnswer = 10_000
 
-// end adds the reviewer's answer to the result, and returns it as a text for people. Failed is why there is none.
-func (a *reviewArguments) end(answer string, did *protocol.TurnResult, failed error) (string, error) {
-	if nothing, is := errors.AsType[*nothingError](failed); is {
-		did.Status, did.Outcome, did.Why = protocol.StatusCompleted, protocol.ReviewPass, nothing.Error()
-		return nothing.Error(), nil
-	}
+// read adds the reviewer's answer to the result, and returns it as a text for people. Failed is why there is none.
+func read(task *review.Task, answer string, did *protocol.TurnResult, failed error) (string, error) {
 	if failed != nil {
 		did.Outcome, did.Why = protocol.ReviewUnknown, plain.Short(failed.Error(), plain.MaxWords)
 		return answer, failed
 	}
-	words, err := a.task.Read(answer, did)
+	words, err := task.Read(answer, did)
 	if err == nil {
 		return words, nil
 	}
@@ -153,53 +109,43 @@ func (a *reviewArguments) end(answer string, did *protocol.TurnResult, failed er
 	return "codex-review: " + err.Error(), err
 }
 
-func (a *reviewArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallToolResult, err error) {
-	c.named = thread.CanonicalID(a.ThreadID)
-	b, attend := c.newTurn(a.Background)
-	if a.ThreadID == "" {
-		attend.Submission = c.Awaited.Submission
-	}
-	b.Order.Read, a.scratch, a.log = a.end, c.table.options.Report.Scratch, b.Turn
-	th, err := a.thread(ctx, c, attend)
-	if nothing, is := errors.AsType[*nothingError](err); is {
-		did := &protocol.TurnResult{Content: nothing.Error(), Changes: []protocol.Change{}, Commands: []protocol.Command{}, Refused: []protocol.Refusal{}}
-		_, err = a.end("", did, err)
-		return structured(did, did.Content), err
-	}
+func (a *reviewArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolResult, error) {
+	dir, err := c.workingFolder(ctx, a.Cwd)
 	if err != nil {
 		return nil, err
 	}
-	attend.Review = a.begin
-	return c.run(ctx, b, th, attend, protocol.TurnInput{}), nil
-}
-
-// thread returns the thread that a call names, or a new read-only one.
-func (a *reviewArguments) thread(ctx context.Context, c *Call, attend thread.Attend) (*thread.Thread, error) {
-	if a.ThreadID != "" {
-		th, err := c.revive(ctx, c.named, protocol.Config{}, attend)
-		if err != nil {
-			return nil, err
+	if err := cmp.Or(config.CheckFolder(dir), c.table.Rules.Repository(dir)); err != nil {
+		return nil, err
+	}
+	task, err := a.take(ctx, dir, c.table.options.Report.Scratch)
+	if err != nil {
+		return nil, err
+	}
+	if len(task.Files) == 0 {
+		did := protocol.TurnResult{
+			Status: protocol.StatusCompleted, Outcome: protocol.ReviewPass, Why: "there is nothing to review in " + task.Root + ": no file differs",
+			Changes: []protocol.Change{}, Commands: []protocol.Command{}, Refused: []protocol.Refusal{},
 		}
-		if !th.Reviews() {
-			return nil, errors.New("argument /threadId: this engine reviews in new conversations alone")
-		}
-		a.dir = th.Info().Cwd
-		return th, nil
+		did.Content = did.Why
+		return structured(did, did.Content), nil
 	}
-	var err error
-	if a.dir, err = c.workingFolder(ctx, a.Cwd); err != nil {
-		return nil, err
+	b, attend := c.newTurn(a.Background)
+	attend.Submission, attend.Review = c.Awaited.Submission, task.Words
+	b.Order.Read = func(answer string, did *protocol.TurnResult, failed error) (string, error) {
+		return read(task, answer, did, failed)
 	}
-	if err := config.CheckFolder(a.dir); err != nil {
-		return nil, err
+	prompt, named := task.Prompt()
+	if named > 0 {
+		b.Remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", named, len(task.Files)))
 	}
-	if err := c.table.Rules.Repository(a.dir); err != nil {
-		return nil, err
+	if task.Cut {
+		b.Remark("The changes are too many to be read as a whole: findings in files at their end could not be checked.")
 	}
-	if err := a.take(ctx); err != nil {
-		return nil, err
-	}
-	return c.Threads.Start(ctx, c.caller(), protocol.Config{
-		Cwd: a.dir, Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever, ReadOnly: true, FromCall: true,
+	th, err := c.Threads.Start(ctx, c.caller(), protocol.Config{
+		Cwd: dir, Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever, ReadOnly: true, FromCall: true,
 	}, attend)
+	if err != nil {
+		return nil, err
+	}
+	return c.run(ctx, b, th, attend, protocol.TurnInput{Items: protocol.TextInput(prompt), OutputSchema: []byte(review.Schema)}), nil
 }

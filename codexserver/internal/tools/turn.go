@@ -52,7 +52,7 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 	if !c.Turns.add(b) {
 		return failure(th.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
-	if c.table.Continues() && a.Review == nil && b.Order.Key == "" && (c.Survival.Durable || background || c.Until != nil) {
+	if c.table.Continues() && a.Review == "" && b.Order.Key == "" && (c.Survival.Durable || background || c.Until != nil) {
 		b.Order.Key = rand.Text()
 	}
 	leave := c.leave
