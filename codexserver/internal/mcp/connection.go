@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,8 +24,8 @@ const (
 	// drain is how long requests may continue after a client with a handshake has disconnected.
 	// It is enough for short requests, but not for a turn.
 	drain = 50 * time.Millisecond
-	// maxOver is how many questions are remembered that had no answer.
-	maxOver = 64
+	// maxExpired is how many questions are remembered that had no answer in time.
+	maxExpired = 64
 )
 
 // Connection is one connection to a client of one era or both, from its first message to its last.
@@ -43,7 +42,7 @@ type Connection struct {
 	began, ended bool        // a session of the client, and its input
 	drained      *time.Timer // nil until both
 	level        mcptypes.LoggingLevel
-	over         []*approval.Request // questions that ended without an answer; nil for one that was withdrawn before its limit
+	expired      []*approval.Request // questions that had no answer in time
 }
 
 // hello is what the client says of itself. It does not change.
@@ -182,17 +181,13 @@ func (c *Connection) Limited(h jsonrpc.Handler) jsonrpc.Handler {
 
 // ends remembers a question that the client may still answer. Ctx is that of the question.
 func (c *Connection) ends(ctx context.Context, r *approval.Request, out elicit.Outcome) {
-	expired := out.Reason == elicit.ReasonTimeout || errors.Is(ctx.Err(), context.DeadlineExceeded)
-	if out.Reason != elicit.ReasonInterrupted && !expired {
+	if out.Reason != elicit.ReasonTimeout && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return
-	}
-	if !expired {
-		r = nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.over = append(c.over, r)
-	c.over = c.over[max(0, len(c.over)-maxOver):]
+	c.expired = append(c.expired, r)
+	c.expired = c.expired[max(0, len(c.expired)-maxExpired):]
 }
 
 // problem says an answer that comes after the limit of its question to the caller of the turn.
@@ -201,15 +196,11 @@ func (c *Connection) problem(err error) {
 		return
 	}
 	c.mu.Lock()
-	all := slices.Clone(c.over)
-	if len(all) == 1 {
-		c.over = nil
-	}
+	all := c.expired
+	c.expired = nil
 	c.mu.Unlock()
 	for _, r := range all {
-		if r != nil {
-			c.session.turns.AnsweredLate(r, len(all) > 1)
-		}
+		c.session.turns.AnsweredLate(r)
 	}
 }
 

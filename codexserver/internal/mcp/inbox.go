@@ -94,7 +94,7 @@ func (c *call) take(keys []string, answers map[string]jsontext.Value) {
 		}
 	})
 	for _, r := range late {
-		c.session.turns.AnsweredLate(r, false)
+		c.session.turns.AnsweredLate(r)
 	}
 }
 

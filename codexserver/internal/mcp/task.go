@@ -165,10 +165,11 @@ func (t *task) end() {
 		written.Expires = written.Updated.Add(taskfile.Keep)
 		c.session.Log().Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
 	}
-	late := false // an answer may come that is too late
-	c.update(func() { t.file, late = written, len(c.inbox.expired) > 0 })
-	if err == nil {
-		tasks.forget(file.ID, late)
+	c.update(func() { t.file = written })
+	if err == nil { // it is served from its file
+		tasks.mu.Lock()
+		defer tasks.mu.Unlock()
+		delete(tasks.byID, file.ID)
 	}
 }
 
@@ -192,8 +193,6 @@ func isError(r *mcptypes.CallToolResult) bool { return r.IsError != nil && *r.Is
 const (
 	// sweepEvery is how often expired files are removed.
 	sweepEvery = time.Hour
-	// maxLate is how many tasks that have ended are kept for answers that are late.
-	maxLate = 64
 )
 
 // Tasks has the unfinished tasks of one server. It is safe for concurrent use. Nil disables
@@ -206,7 +205,6 @@ type Tasks struct {
 
 	mu    sync.Mutex
 	byID  map[string]*task
-	ended []string // ids in byID of tasks that have ended, for answers that are late
 	swept time.Time
 
 	adopting chan struct{} // has an element while a task of another server is taken over
@@ -253,19 +251,4 @@ func (s *Session) live(id string) *task {
 		return t
 	}
 	return nil
-}
-
-// forget removes a finished task, which is then served from its file. With late, that is after others
-// of the kind: one of its questions had no answer in time.
-func (ts *Tasks) forget(id string, late bool) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if late {
-		ts.ended = append(ts.ended, id)
-		if len(ts.ended) <= maxLate {
-			return
-		}
-		id, ts.ended = ts.ended[0], ts.ended[1:]
-	}
-	delete(ts.byID, id)
 }

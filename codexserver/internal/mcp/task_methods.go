@@ -4,15 +4,12 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/internal/plain"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -140,10 +137,6 @@ func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan 
 			return now.InputRequired(t.call.inbox.requests()), false, t.call.changed
 		}
 		return now.Working(), false, t.call.changed
-	case t.call != nil && t.call.turn != nil && f.Status == modern.TaskStatusCompleted:
-		if did := t.call.turn.Result(); len(did.Later) > 0 {
-			f.Result = t.call.withLater(&did)
-		}
 	case t.owner == taskfile.Other:
 		return t.shared(fmt.Sprintf("served by process %d: %s", f.Server.PID, plain.OneLine(f.Message, 0))).Working(), false, nil
 	case t.owner == taskfile.Gone:
@@ -155,18 +148,6 @@ func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan 
 		return ended.Cancelled(), true, nil
 	}
 	return ended.Completed(stdjson.RawMessage(f.Result)), true, nil
-}
-
-// withLater returns the result of the call with the later remarks of its turn, as JSON.
-func (c *call) withLater(did *turn.Result) jsontext.Value {
-	r := *c.result
-	r.Content = slices.Clip(r.Content)
-	for _, text := range did.Later {
-		r.Content = append(r.Content, &mcptypes.TextContent{Text: "\n" + text})
-	}
-	r.StructuredContent = stdjson.RawMessage(did.WithLater(maxText))
-	result, _ := modern.Encode(c.session.server.complete(&r)) // it was encoded before
-	return jsontext.Value(result)
 }
 
 // How often a client should poll, in milliseconds. This delays each approval.

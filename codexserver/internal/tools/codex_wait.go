@@ -3,12 +3,12 @@ package tools
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // waitTool is for clients whose calls must be short.
@@ -134,8 +134,8 @@ func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*begun) *mcpt
 			did, most := t.Result(), c.maxResult()/len(turns)
 			r.Content = t.Cut(did.Content, most)
 			line = hint(t.ThreadID(), &did.TurnResult, did.More || t.Order.Shows && r.Content != did.Content)
-			more = slices.Concat(notDone(&did), did.Later)
-			add(r, did.WithLater(most))
+			more = notDone(&did)
+			add(r, jsontext.Value(did.JSON(most)))
 			c.read = append(c.read, t)
 		} else {
 			add(r, r)

@@ -243,15 +243,10 @@ func (ts *Seen) ended(t *begun, end func(), lost bool) {
 	slices.Reverse(ts.list)
 }
 
-// AnsweredLate records that an answer to a question came after its limit. The result of its turn says so, or, if
-// that is known already, codex-wait does. Unsure is true if it may be another question of the turn.
-func (ts *Seen) AnsweredLate(r *approval.Request, unsure bool) {
-	about := turn.Subject(r)
-	if unsure {
-		about = "a request"
-	}
+// AnsweredLate records that an answer to a question came after its limit. The result of its turn says so, if it still runs.
+func (ts *Seen) AnsweredLate(r *approval.Request) {
 	if t := ts.of(thread.CanonicalID(r.Thread.ID)); t != nil {
-		t.Remark("An answer about " + about + " came after its limit, and changed nothing.")
+		t.Remark("An answer about " + turn.Subject(r) + " came after its limit, and changed nothing.")
 	}
 }
 

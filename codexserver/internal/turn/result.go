@@ -3,7 +3,6 @@ package turn
 import (
 	"cmp"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -24,16 +23,6 @@ type Result struct {
 	More bool
 	// Fails is true if the turn failed, or was aborted but for its budget.
 	Fails bool
-	// Later are remarks since the end, which Content and Texts do not have.
-	Later []string
-}
-
-// WithLater returns the result as JSON with the later remarks in its content, at most most bytes. Some hosts pass on
-// nothing else.
-func (r *Result) WithLater(most int) jsontext.Value {
-	did := r.TurnResult
-	did.Content = strings.Join(append([]string{did.Content}, r.Later...), "\n\n")
-	return did.JSON(most)
 }
 
 // broken is the result of a turn whose result cannot be made.
@@ -49,9 +38,7 @@ func (t *Turn) Result() Result {
 	if t.result == nil {
 		return Result{}
 	}
-	r := *t.result
-	r.Later = slices.Clone(t.remarks[min(len(t.remarks), len(r.Texts)-1):])
-	return r
+	return *t.result
 }
 
 // conclude makes the result of a turn that ends with err.

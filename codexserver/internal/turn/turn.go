@@ -207,7 +207,7 @@ func (t *Turn) Continue(before *protocol.TurnResult, began time.Time, used *prot
 	t.dropped = protocol.Truncated{Commands: before.Truncated.Commands, Refused: before.Truncated.Refused}
 }
 
-// Remark keeps remarks for the caller, each once.
+// Remark keeps remarks for the caller, each once. It does nothing after the end.
 func (t *Turn) Remark(words ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,7 +216,7 @@ func (t *Turn) Remark(words ...string) {
 
 func (t *Turn) remark(words []string) {
 	for _, one := range words {
-		if len(t.remarks) < maxKept && !slices.Contains(t.remarks, one) {
+		if !t.over() && len(t.remarks) < maxKept && !slices.Contains(t.remarks, one) {
 			t.remarks = append(t.remarks, one)
 		}
 	}
