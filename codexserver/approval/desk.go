@@ -18,7 +18,7 @@ type Desk interface {
 	// Event reports the events of a thread in order. Besides those of the engine there is
 	// a [protocol.UserMessage] before each turn, and when the model reads a message that
 	// was sent to the running turn, and a [protocol.ShutdownComplete] at the end. It must
-	// not block.
+	// not block. It may call the functions of the thread.
 	Event(t Thread, m protocol.EventMsg)
 	// Ask shows a question until it is answered or ctx ends, and returns the
 	// answer as an MCP client sends it, an ElicitResult. An error does not count as an answer.

@@ -57,15 +57,13 @@ func (t *Thread) now() *seat { return cmp.Or(t.queue.running(), t.rest) }
 // turn returns the turn that events belong to. The caller holds t.mu.
 func (t *Thread) turn() *turn.Turn { return cmp.Or(t.now().Turn, t.between) }
 
-// doing returns what the running turn does now, "" between turns.
+// doing returns what the first turn does now, "" between turns. A desk may call it that hears an event.
 func (t *Thread) doing() string {
-	t.mu.Lock()
-	now := t.now().Turn
-	t.mu.Unlock()
-	if now == nil {
+	q := t.first.Load()
+	if q == nil || q.Turn == nil {
 		return ""
 	}
-	return now.State().Line()
+	return q.Turn.State().Line()
 }
 
 // submit counts one request to the thread, and returns its id.
