@@ -1,7 +1,6 @@
 package codexserver_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -29,27 +29,21 @@ func (w *notes) note(words string) {
 	w.seen = append(w.seen, words)
 }
 
-func (w *notes) Begin(_ context.Context, r *codexserver.Request) codexserver.CallObserver {
-	switch {
-	case r.RPC == nil:
-		w.note("run")
-	case r.RPC.Method == mcptypes.ToolsCall.Name():
-		w.note("call")
-	default:
+func (w *notes) Request(r *jsonrpc.Request) (end func()) {
+	if r.Method != mcptypes.ToolsCall.Name() {
 		return nil
 	}
-	return w
+	w.note("call")
+	return func() { w.note("answered") }
 }
 
-func (w *notes) Turn(thread string, _ protocol.TokenUsage) codexserver.TurnObserver {
+func (w *notes) Turn(thread string) codexserver.TurnObserver {
 	if thread == "" {
 		w.note("no thread")
 	}
 	w.note("turn")
 	return noteTurn{w}
 }
-
-func (w *notes) End(error) { w.note("answered") }
 
 type noteTurn struct{ *notes }
 
@@ -77,7 +71,7 @@ func TestObserver(t *testing.T) {
 	}{
 		{"Run", func(t *testing.T, o *codexserver.Options) {
 			must.Get(codexserver.New(engine.TurnFunc(pusher), o).Run(t.Context(), codexserver.Turn{Prompt: "p"}))(t)
-		}, slices.Concat([]string{"run"}, turn, []string{"answered"})},
+		}, turn},
 		{"a call of a client with a handshake", func(t *testing.T, o *codexserver.Options) {
 			servertest.Connect(t, codexserver.New(engine.TurnFunc(pusher), o), nil).CallTool(t, "codex", `{"prompt":"p"}`)
 		}, slices.Concat([]string{"call"}, turn, []string{"answered"})},

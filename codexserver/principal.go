@@ -51,7 +51,7 @@ func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
 // with the cause [jsonrpc.ErrCancelled], they are cancelled.
 func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 	client := p.session.Connect(p.session, approval.MayAsk(ctx), func() {})
-	return verdict(ctx, client.Peer(t, p.server.observed(p.name, client.Handler(nil)), p.server.trace).Run(ctx))
+	return verdict(ctx, client.Peer(t, p.server.observed(client.Handler(nil)), p.server.trace).Run(ctx))
 }
 
 // Busy reports whether a turn runs, in the background too, or a call of [Principal.Exchange].

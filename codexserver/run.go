@@ -51,7 +51,7 @@ type Answer struct {
 // *engine.TurnError for a turn that failed, also by a panic of the engine, and an *engine.AbortError for one that was
 // interrupted. With the last two, the answer has the thread's id. The thread is closed at
 // the end unless another session uses it; then only an engine.Resumer can continue it.
-func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
+func (s *Server) Run(ctx context.Context, t Turn) (Answer, error) {
 	share := s.threads.Share("")
 	defer func() {
 		if err := share.Close(); err != nil {
@@ -63,18 +63,13 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 	if t.Event != nil {
 		a.Client = callback(t.Event)
 	}
-	if s.observer != nil {
-		if o := s.observer.Begin(ctx, &Request{}); o != nil {
-			a.Observer = turns(o)
-			defer func() { o.End(err) }()
-		}
-	}
 	if t.Approve != nil {
 		a.Ask = &approve.Place{Ask: func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 			return t.Approve(ctx, r), nil
 		}}
 	}
 	var th *thread.Thread
+	var err error
 	_, resumes := s.methods.Engine.(engine.Resumer)
 	switch {
 	case t.Thread == "":

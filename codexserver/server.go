@@ -153,7 +153,7 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 	var tasks *mcp.Tasks
 	if own {
-		tasks = mcp.NewTasks(taskfile.New(o.Home, o.Store), o.Tasks, o.continued)
+		tasks = mcp.NewTasks(taskfile.New(o.Home, o.Store), o.Tasks)
 	}
 	wire := &mcp.Server{
 		Tools:        table,
@@ -167,7 +167,7 @@ func New(e engine.Engine, o *Options) *Server {
 		MaxUnread:    cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread),
 		Logger:       log,
 	}
-	return &Server{
+	s := &Server{
 		wire:     wire,
 		methods:  methods.Server{Engine: e, Tools: table, Approvals: asking, Folder: folder},
 		threads:  threads,
@@ -176,6 +176,8 @@ func New(e engine.Engine, o *Options) *Server {
 		observer: o.Observer,
 		guests:   tools.NewSharedSeen(context.Background(), threads.Share("")),
 	}
+	s.observe()
+	return s
 }
 
 // record returns where decisions are written, nil for nowhere. The store is first: it decides
@@ -231,7 +233,7 @@ func (s *Server) serve(ctx context.Context, p *Principal, gone func(), t jsonrpc
 		s.methods.Register(mux, client)
 		inline = methods.Inline()
 	}
-	peer := client.Peer(t, s.observed(principal, client.Handler(mux)), s.trace, inline...)
+	peer := client.Peer(t, s.observed(client.Handler(mux)), s.trace, inline...)
 	err := peer.Run(handling)
 	if gone != nil {
 		session.Leave()

@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/plain"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -135,16 +136,13 @@ var shown = []string{
 	"PATHEXT", "COMSPEC", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR",
 }
 
-// Begin implements [codexserver.Observer].
-func (n *notifier) Begin(context.Context, *codexserver.Request) codexserver.CallObserver { return n }
+// Request implements [codexserver.Observer].
+func (*notifier) Request(*jsonrpc.Request) (end func()) { return nil }
 
-// Turn implements [codexserver.CallObserver].
-func (n *notifier) Turn(thread string, _ protocol.TokenUsage) codexserver.TurnObserver {
+// Turn implements [codexserver.Observer].
+func (n *notifier) Turn(thread string) codexserver.TurnObserver {
 	return &notifiedTurn{notifier: n, turn: notification{Type: "agent-turn-complete", ThreadID: thread, InputMessages: []string{}}}
 }
-
-// End implements [codexserver.CallObserver].
-func (*notifier) End(error) {}
 
 // notifiedTurn is a turn that may be notified of.
 type notifiedTurn struct {

@@ -91,7 +91,7 @@ func TestNotify(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n, sent := newTestNotifier(0)
 				defer n.Close()
-				turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
+				turn := n.Turn("t1")
 				turn.Event(protocol.TaskStarted{TurnID: "7"})
 				turn.Event(protocol.AgentMessage{Message: "done"})
 				tt.play(turn)
@@ -120,7 +120,7 @@ func TestNotifiedAsByCodex(t *testing.T) {
 		var got []string
 		n.run = func(_ context.Context, argv []string) error { got = append(got, strings.Join(argv, " ")); return nil }
 		for id, err := range map[string]error{"complete": nil, "failed": &engine.TurnError{}, "stopped": &engine.AbortError{}} {
-			turn := n.Begin(t.Context(), nil).Turn(id, protocol.TokenUsage{})
+			turn := n.Turn(id)
 			turn.Event(protocol.UserMessage{Message: "first"})
 			turn.Event(protocol.TaskStarted{TurnID: "7"})
 			turn.Event(protocol.UserMessage{Message: long})
@@ -139,7 +139,7 @@ func pass(seconds int) { time.Sleep(time.Duration(seconds) * time.Second) }
 func TestNotifyIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, sent := newTestNotifier(time.Minute)
-		turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
+		turn := n.Turn("t1")
 		ran := func(want int) {
 			t.Helper()
 			must.Equal(t, "programs", want, len(sent()))

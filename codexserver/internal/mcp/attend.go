@@ -17,10 +17,10 @@ import (
 // attend returns who attends the turn that a call waits for, and the others that it begins. The client is
 // asked by requests, whether or not it waits. One that cannot be asked may yet be, while the turn runs, so
 // it is asked in any case.
-func (c *Connection) attend(ctx context.Context, id string, o *outlet) (awaited, others thread.Attend) {
+func (c *Connection) attend(id string, o *outlet) (awaited, others thread.Attend) {
 	others = thread.Attend{
 		Ask: c.PlaceOf(c.AskFor(id)), Comes: c.session.comes(c.canAsk()), Elicit: c.Elicit,
-		Client: c.Outlet(), Observer: thread.ObserverOf(ctx),
+		Client: c.Outlet(),
 	}
 	awaited = others
 	awaited.Comes, awaited.Client = false, o
@@ -29,9 +29,9 @@ func (c *Connection) attend(ctx context.Context, id string, o *outlet) (awaited,
 
 // attend returns who attends the turn that the call waits for, and the others that it begins: their questions
 // wait for codex-wait.
-func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
-	others = thread.Attend{Comes: c.session.comes(c.inbox.canAsk), Observer: thread.ObserverOf(ctx), Leaves: true}
-	awaited = thread.Attend{Observer: others.Observer, Client: &c.outlet, Leaves: true}
+func (c *call) attend() (awaited, others thread.Attend) {
+	others = thread.Attend{Comes: c.session.comes(c.inbox.canAsk), Leaves: true}
+	awaited = thread.Attend{Client: &c.outlet, Leaves: true}
 	if c.inbox.canAsk {
 		awaited.Elicit = c.elicit
 	}

@@ -50,7 +50,7 @@ func (s *Session) newCall(q *request, p *params) (*call, error) {
 		return nil, err
 	}
 	c.attach(q, "starting", c.taskable)
-	tc := c.of(q.ctx, q.rpc.ID)
+	tc := c.of(q.rpc.ID)
 	s.survive(tc, c.tool, func() bool { return c.inbox.canAsk }, nil)
 	if c.mayTake(q) > 0 {
 		tc.Until, c.pass = context.WithCancelCause(c.ctx)
@@ -75,9 +75,9 @@ func (s *Session) unstarted(tool string, client elicit.Client) *call {
 	return c
 }
 
-// of returns the call as the tools know it. Ctx is that of its request.
-func (c *call) of(ctx context.Context, id jsonrpc.ID) *tools.Call {
-	awaited, others := c.attend(ctx)
+// of returns the call as the tools know it, with the id of its request.
+func (c *call) of(id jsonrpc.ID) *tools.Call {
+	awaited, others := c.attend()
 	c.call = c.session.call(id, c.client.Name, awaited, others)
 	c.call.Begun, c.call.Inbox, c.call.Survival.Durable, c.call.MaxText = c.begin, c, c.taskable, maxText
 	return c.call

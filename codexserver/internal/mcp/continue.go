@@ -115,7 +115,7 @@ func (s *Session) continueCall(file taskfile.Task, k taskfile.Resume, cut tools.
 	c := s.unstarted(file.Tool, client)
 	c.taskable, c.inbox.life, c.alone = true, k.Life, true
 	t := &task{session: s, call: c, resume: k, file: file}
-	tc, begun := c.of(tasks.observe(c.ctx, file.Principal, file.Tool), jsonrpc.ID{}), make(chan struct{})
+	tc, begun := c.of(jsonrpc.ID{}), make(chan struct{})
 	tc.Begun = func(now *turn.Turn) {
 		c.begin(now)
 		t.keep(now, now.Changed())
@@ -140,7 +140,7 @@ func (s *Session) continueCall(file taskfile.Task, k taskfile.Resume, cut tools.
 // continueInBackground continues a turn in the background.
 func (s *Session) continueInBackground(file taskfile.Task, k taskfile.Resume, cut tools.Unfinished, ask *approve.Place) error {
 	tasks := s.server.Tasks
-	a := thread.Attend{Ask: ask, Comes: s.comes(k.Form), Observer: thread.ObserverOf(tasks.observe(s.ctx, file.Principal, file.Tool))}
+	a := thread.Attend{Ask: ask, Comes: s.comes(k.Form)}
 	if !a.Comes {
 		a.Ask = nil
 	}

@@ -193,7 +193,7 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 	}
 	o := c.outlet(to)
 	defer o.detach()
-	awaited, others := c.attend(ctx, callID(r.ID), o)
+	awaited, others := c.attend(callID(r.ID), o)
 	tc := c.session.call(r.ID, c.Host(), awaited, others)
 	var ask *approve.Place
 	if c.canAsk() {

@@ -54,7 +54,7 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 
 // TestManyUnknownTasks asks for more unknown tasks than may be looked up at a time, while no file can be read.
 func TestManyUnknownTasks(t *testing.T) {
-	tasks := NewTasks(taskfile.New(testenv.Home(t), nil), setting.Tasks{}, nil)
+	tasks := NewTasks(taskfile.New(testenv.Home(t), nil), setting.Tasks{})
 	threads := thread.NewTable(nil, &approve.Options{}).Share("")
 	s := (&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewSession(t.Context(), threads, nil)
 	ours, theirs := jsonrpc.Pipe()

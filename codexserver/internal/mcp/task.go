@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -200,7 +199,6 @@ const (
 type Tasks struct {
 	options setting.Tasks // with its defaults
 	store   *taskfile.Store
-	observe Observe
 	limit   *slots.Limit // by principal: calls that are tasks or may become one
 
 	mu    sync.Mutex
@@ -210,14 +208,11 @@ type Tasks struct {
 	adopting chan struct{} // has an element while a task of another server is taken over
 }
 
-// Observe returns a context for a turn that another server began with a call of a tool of a principal.
-type Observe func(ctx context.Context, principal, tool string) context.Context
-
 // NewTasks returns an empty Tasks. Their files are in store.
-func NewTasks(store *taskfile.Store, o setting.Tasks, observe Observe) *Tasks {
+func NewTasks(store *taskfile.Store, o setting.Tasks) *Tasks {
 	o = o.Resolved()
 	limit := slots.NewLimit(o.Limit, "limits.tasks: %d tasks are unfinished, and no more may be; nothing was started")
-	return &Tasks{options: o, store: store, observe: observe, limit: limit, byID: map[string]*task{}, adopting: make(chan struct{}, 1)}
+	return &Tasks{options: o, store: store, limit: limit, byID: map[string]*task{}, adopting: make(chan struct{}, 1)}
 }
 
 // continues reports whether this server continues the work of others.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	"os"
 	"runtime"
 	"strings"
@@ -260,20 +261,12 @@ type seen struct{ servertest.Journal }
 
 func (s *seen) note(words string) { fmt.Fprintln(s, words) }
 
-func (s *seen) Begin(_ context.Context, r *codexserver.Request) codexserver.CallObserver {
-	if r.RPC != nil { // the poll
-		return nil
-	}
-	s.note("continues " + r.Continues)
-	return s
-}
+func (*seen) Request(*jsonrpc.Request) func() { return nil }
 
-func (s *seen) Turn(string, protocol.TokenUsage) codexserver.TurnObserver {
+func (s *seen) Turn(string) codexserver.TurnObserver {
 	s.note("turn")
 	return seenTurn{s}
 }
-
-func (s *seen) End(error) { s.note("answered") }
 
 type seenTurn struct{ *seen }
 
@@ -282,8 +275,7 @@ func (seenTurn) Asked(*approval.Request)                      {}
 func (seenTurn) Decided(*approval.Request, approval.Decision) {}
 func (s seenTurn) End(error)                                  { s.note("ended") }
 
-// TestContinuedIsObserved polls a task of a killed server. The next server's observer learns of the turn as of
-// one whose call was answered with a task.
+// TestContinuedIsObserved polls a task of a killed server. The next server's observer learns of the turn.
 func TestContinuedIsObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left, id := killedTask(t, lostWork)
@@ -295,7 +287,7 @@ func TestContinuedIsObserved(t *testing.T) {
 			t.Error(err)
 		}
 		p.End()
-		const want = "continues codex\nturn\nanswered\ntask_started\ntask_complete\nended\n"
+		const want = "turn\ntask_started\ntask_complete\nended\n"
 		must.Equal(t, "the result", want, strings.ReplaceAll(s.String(), "session_configured\n", ""))
 	})
 }

@@ -114,7 +114,7 @@ func (ss *session) find(id string) (*thread.Thread, error) {
 }
 
 // sendUserMessage queues a turn. Only the end of the session waits for it.
-func (ss *session) sendUserMessage(ctx context.Context, p protocol.SendUserMessageParams) (empty, error) {
+func (ss *session) sendUserMessage(_ context.Context, p protocol.SendUserMessageParams) (empty, error) {
 	t, err := ss.find(p.ConversationID)
 	if err != nil {
 		return empty{}, err
@@ -122,9 +122,7 @@ func (ss *session) sendUserMessage(ctx context.Context, p protocol.SendUserMessa
 	if p.Items == nil {
 		return empty{}, mcp.Invalid("/items", "missing")
 	}
-	a := ss.attendance()
-	a.Observer = thread.ObserverOf(ctx)
-	turn := ss.server.Tools.Message(ss.client.Session().Context(), t, a, protocol.TurnInput{Items: p.Items})
+	turn := ss.server.Tools.Message(ss.client.Session().Context(), t, ss.attendance(), protocol.TurnInput{Items: p.Items})
 	ss.client.Session().Go(func() {
 		if err := turn.Wait(); err != nil {
 			ss.client.Session().Log().Debug("turn", "thread", t.ID(), "error", err)

@@ -26,8 +26,6 @@ type Attend struct {
 	Timeout time.Duration
 	// Client hears the turn. Nil does not.
 	Client Observer
-	// Observer also observes the turn, for metrics and traces. Default: none.
-	Observer CallObserver
 	// Review names a review for people, who see it in place of the prompt. Every question of the turn is denied without
 	// asking. It is "" for other turns.
 	Review string

@@ -34,10 +34,6 @@ type Observer interface {
 	Event(e Event)
 }
 
-// CallObserver observes the turns of one call, for metrics and traces. It is told that a turn of a thread begins, and how
-// many tokens the thread has used before. It returns nil to not observe the turn.
-type CallObserver func(thread string, used protocol.TokenUsage) TurnObserver
-
 // TurnObserver observes one turn, until its end.
 type TurnObserver interface {
 	// Event reports an event. It is called in order, one event at a time.
@@ -48,17 +44,4 @@ type TurnObserver interface {
 	Decided(r *approval.Request, d approval.Decision)
 	// End reports the end of the turn, with what [Turn.Run] returns.
 	End(err error)
-}
-
-type observerKey struct{}
-
-// Observed returns a context of a call that o observes.
-func Observed(ctx context.Context, o CallObserver) context.Context {
-	return context.WithValue(ctx, observerKey{}, o)
-}
-
-// ObserverOf returns the observer of the call with that context, or nil.
-func ObserverOf(ctx context.Context) CallObserver {
-	o, _ := ctx.Value(observerKey{}).(CallObserver)
-	return o
 }

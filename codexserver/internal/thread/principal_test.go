@@ -362,8 +362,10 @@ func TestObservers(t *testing.T) {
 		return nil
 	})
 	desk := deskNoter{n}
-	share := thread.NewTable(e, &approve.Options{Desk: desk}).Share("")
-	a := thread.Attend{Client: noter{n, "client"}, Observer: func(string, protocol.TokenUsage) thread.TurnObserver { return metrics{n} }, Ask: &approve.Place{Ask: deniedPlace}, Leaves: true}
+	table := thread.NewTable(e, &approve.Options{Desk: desk})
+	table.Observe = func(string) thread.TurnObserver { return metrics{n} }
+	share := table.Share("")
+	a := thread.Attend{Client: noter{n, "client"}, Ask: &approve.Place{Ask: deniedPlace}, Leaves: true}
 	th := must.Get(share.Start(t.Context(), admit.Trusted(), protocol.Config{}, a))(t)
 	th.Listen(func(e protocol.Event) { n.add("listener", "%s as %q", e.Msg.EventType(), e.ID) })
 	n.lines = nil

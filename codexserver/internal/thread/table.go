@@ -25,6 +25,9 @@ import (
 
 // Table has the threads of one server by canonical id. It is safe for concurrent use.
 type Table struct {
+	// Observe, unless nil, returns the observer of a turn of a thread, or nil. It is set before the first thread begins.
+	Observe func(thread string) TurnObserver
+
 	engine    engine.Engine
 	approvals *approve.Options
 	log       *slog.Logger
@@ -67,7 +70,7 @@ const lastLines = 6 << 10
 func (s *Share) newThread(a Attend) *Thread {
 	table, traits := s.table, engine.TraitsOf(s.table.engine)
 	t := &Thread{
-		log: table.log, traits: traits, kept: transcript.New(table.logs), desk: table.approvals.Desk,
+		log: table.log, traits: traits, kept: transcript.New(table.logs), desk: table.approvals.Desk, observe: table.Observe,
 		between: turn.New(changes.Options{}), stays: a.Keeps, shares: map[*Share]bool{}, listeners: listeners{keeps: a.Keeps},
 	}
 	t.kept.Engine = traits.Name

@@ -56,8 +56,8 @@ func (t *Thread) run(q *seat, in protocol.TurnInput) (err error) {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
 	}
 	var metrics TurnObserver
-	if q.Observer != nil {
-		if metrics = q.Observer(t.ID(), *cmp.Or(t.Usage(), &protocol.TokenUsage{})); metrics != nil {
+	if t.observe != nil {
+		if metrics = t.observe(t.ID()); metrics != nil {
 			defer func() { metrics.End(err) }()
 		}
 	}

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -16,13 +15,12 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Work are the turns of a worker's server. It is a [codexserver.Observer]. The zero value has none.
+// Work is what a worker's server does. It is a [codexserver.Observer]. The zero value does nothing.
 type Work struct {
 	mu            sync.Mutex
-	running, busy int       // how many turns there are, and how many must not be interrupted
-	begun         int       // how many calls have begun
-	answers       int       // how many answers are being taken
-	answered      time.Time // when the last one was taken
+	running, busy int       // how many turns there are, and how many turns and requests must not be interrupted
+	begun         int       // how many calls and turns have begun
+	answered      time.Time // when the last answer was taken
 }
 
 // settling is how long an answer that was taken may need to reach its turn, which waits until then.
@@ -30,53 +28,39 @@ const settling = time.Second
 
 var _ codexserver.Observer = (*Work)(nil)
 
-// turns returns how many turns run, how many of them must not be interrupted, and how many calls have begun so far.
+// turns returns how many turns run, how many turns and requests must not be interrupted, and how many have begun so far.
 func (w *Work) turns() (running, busy, begun int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if busy = w.busy; w.answers > 0 || time.Since(w.answered) < settling {
+	if busy = w.busy; time.Since(w.answered) < settling {
 		busy++
 	}
 	return w.running, busy, w.begun
 }
 
-// Begin implements [codexserver.Observer]. It observes only tools/call, the turns of such calls that
-// continue, and answers to the questions of a task: clients poll with the other methods.
-func (w *Work) Begin(_ context.Context, r *codexserver.Request) codexserver.CallObserver {
-	if r.RPC != nil && r.RPC.Method == modern.TasksUpdate.Name() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.begun++
-		w.answers++
-		return &answer{w}
-	}
-	if r.Continues == "" && (r.RPC == nil || r.RPC.Method != mcptypes.ToolsCall.Name()) {
+// Request implements [codexserver.Observer]. A call that waits for its turn must not be interrupted, because no other
+// worker could answer it, and neither must an answer to a question of a task. Clients poll with the other methods.
+func (w *Work) Request(r *jsonrpc.Request) (end func()) {
+	answers := r.Method == modern.TasksUpdate.Name()
+	if !answers && r.Method != mcptypes.ToolsCall.Name() {
 		return nil
 	}
-	c := &call{work: w, turns: map[*turn]bool{}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun++
-	if r.RPC != nil && beginsTurn(r.RPC) {
-		c.begins = true
-		w.busy++
+	if !answers && !beginsTurn(r) {
+		return nil
 	}
-	return c
+	w.busy++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.busy--
+		if answers {
+			w.answered = time.Now()
+		}
+	}
 }
-
-// answer is an answer that is being taken.
-type answer struct{ work *Work }
-
-// End implements [codexserver.CallObserver].
-func (a *answer) End(error) {
-	a.work.mu.Lock()
-	defer a.work.mu.Unlock()
-	a.work.answers--
-	a.work.answered = time.Now()
-}
-
-// Turn implements [codexserver.CallObserver]. An answer has none.
-func (a *answer) Turn(string, protocol.TokenUsage) codexserver.TurnObserver { return nil }
 
 // MakesBusy reports whether a request with these headers begins a turn or answers a question of a task. Clients of
 // 2026-07-28 send them, and the worker refuses a message that they do not describe.
@@ -98,72 +82,45 @@ func beginsTurn(r *jsonrpc.Request) bool {
 	return json.Unmarshal(r.Params, &p) == nil && tools.IsTurn(p.Name)
 }
 
-// call is a tools/call. Its turns may end later.
-type call struct {
-	work   *Work
-	turns  map[*turn]bool
-	begins bool // it counts as busy until it has a turn
-	ended  bool
-}
-
-// begun ends the time before the first turn. The caller holds the lock.
-func (c *call) begun() {
-	if c.begins {
-		c.begins = false
-		c.work.busy--
-	}
-}
-
-// End implements [codexserver.CallObserver].
-func (c *call) End(error) {
-	c.work.mu.Lock()
-	defer c.work.mu.Unlock()
-	c.ended = true
-	c.begun()
-	for t := range c.turns {
-		t.judge()
-	}
-}
-
-// Turn implements [codexserver.CallObserver].
-func (c *call) Turn(string, protocol.TokenUsage) codexserver.TurnObserver {
-	t := &turn{call: c, questions: map[*approval.Request]bool{}, effects: map[string]bool{}}
-	c.work.mu.Lock()
-	defer c.work.mu.Unlock()
-	c.turns[t] = true
-	c.work.running++
+// Turn implements [codexserver.Observer].
+func (w *Work) Turn(string) codexserver.TurnObserver {
+	t := &turn{work: w, questions: map[*approval.Request]bool{}, effects: map[string]bool{}}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun++
+	w.running++
 	t.judge()
-	c.begun()
 	return t
 }
 
-// turn is a turn that has not ended.
+// turn is a turn.
 type turn struct {
-	call      *call
+	work      *Work
 	questions map[*approval.Request]bool // the open ones
 	effects   map[string]bool            // the commands, tools and patches that run
 	busy      bool
+	ended     bool
 }
 
-// judge says whether the turn must not be interrupted: it does not wait for an answer, something of it runs,
-// or its call waits for it, which no other worker could answer. The caller holds the lock.
+// judge says whether the turn must not be interrupted: it does not wait for an answer, or something of it runs. The
+// caller holds the lock.
 func (t *turn) judge() {
-	busy := len(t.questions) == 0 || len(t.effects) > 0 || !t.call.ended
+	busy := !t.ended && (len(t.questions) == 0 || len(t.effects) > 0)
 	if busy == t.busy {
 		return
 	}
 	t.busy = busy
 	if busy {
-		t.call.work.busy++
+		t.work.busy++
 	} else {
-		t.call.work.busy--
+		t.work.busy--
 	}
 }
 
 // note changes what the turn does.
 func (t *turn) note(change func()) {
-	t.call.work.mu.Lock()
-	defer t.call.work.mu.Unlock()
+	t.work.mu.Lock()
+	defer t.work.mu.Unlock()
 	change()
 	t.judge()
 }
@@ -205,15 +162,10 @@ func (t *turn) Decided(r *approval.Request, _ approval.Decision) {
 
 // End implements [codexserver.TurnObserver].
 func (t *turn) End(error) {
-	w := t.call.work
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !t.call.turns[t] {
-		return
-	}
-	delete(t.call.turns, t)
-	w.running--
-	if t.busy {
-		w.busy--
-	}
+	t.note(func() {
+		if !t.ended {
+			t.ended = true
+			t.work.running--
+		}
+	})
 }

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
@@ -42,14 +41,14 @@ func TestWork(t *testing.T) {
 		{"a question and a turn that runs", "eqn", 2, 1, Busy},
 	} {
 		w := &Work{}
-		c := w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"codex"}`)}})
-		turn := c.Turn("thread", protocol.TokenUsage{})
+		end := w.Request(&jsonrpc.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"codex"}`)})
+		turn := w.Turn("thread")
 		act := map[rune]func(){
 			'q': func() { turn.Asked(ask) }, 'Q': func() { turn.Asked(second) }, 'a': func() { turn.Decided(ask, approval.Decision{}) },
 			'c': func() { turn.Event(protocol.ExecCommandBegin{CallID: "c"}) }, 'C': func() { turn.Event(protocol.ExecCommandEnd{CallID: "c"}) },
 			't': func() { turn.Event(protocol.MCPToolCallBegin{CallID: "t"}) }, 'T': func() { turn.Event(protocol.MCPToolCallEnd{CallID: "t"}) },
 			'p': func() { turn.Event(protocol.PatchApplyBegin{CallID: "p"}) }, 'P': func() { turn.Event(protocol.PatchApplyEnd{CallID: "p"}) },
-			'e': func() { c.End(nil) }, 'E': func() { turn.End(errors.New("ended")) }, 'n': func() { c.Turn("thread", protocol.TokenUsage{}) },
+			'e': end, 'E': func() { turn.End(errors.New("ended")) }, 'n': func() { w.Turn("thread") },
 		}
 		for _, step := range tt.steps {
 			act[step]()
@@ -74,26 +73,24 @@ func TestMakesBusy(t *testing.T) {
 // TestLoad checks what a worker without turns does, and that only calls of tools are observed.
 func TestLoad(t *testing.T) {
 	w := &Work{}
-	for _, r := range []*codexserver.Request{{}, {RPC: &jsonrpc.Request{Method: "tools/list"}}, {RPC: &jsonrpc.Request{Method: "tasks/get"}}} {
-		if w.Begin(t.Context(), r) != nil {
-			t.Errorf("%+v is observed", r.RPC)
+	for _, method := range []string{"tools/list", "tasks/get"} {
+		if _, _, begun := w.turns(); w.Request(&jsonrpc.Request{Method: method}) != nil || begun != 0 {
+			t.Errorf("%s is observed", method)
 		}
-	}
-	if w.Begin(t.Context(), &codexserver.Request{Continues: "codex"}) == nil {
-		t.Error("a turn that continues is not observed")
 	}
 	// A call is busy before its turn has begun: who waits for another answer meanwhile must stay.
 	for name, want := range map[string]Activity{"codex": Busy, "codex-reply": Busy, "codex-wait": Idle} {
-		c := w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"` + name + `"}`)}})
+		end := w.Request(&jsonrpc.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"` + name + `"}`)})
 		none := func() mcphttp.Load { return mcphttp.Load{} }
 		must.Equal(t, "a call of "+name, want, w.Load(none).Activity)
-		if c.End(nil); w.Load(none).Activity != Idle {
-			t.Errorf("after a call of %s", name)
+		if end != nil {
+			end()
 		}
+		must.Equal(t, "after a call of "+name, Idle, w.Load(none).Activity)
 	}
 	// The next call takes the state of one that is parked, and may have ended before anybody looks again.
 	answers := func() mcphttp.Load {
-		w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tools/call"}}).End(nil)
+		w.Request(&jsonrpc.Request{Method: "tools/call"})
 		return mcphttp.Load{}
 	}
 	must.Equal(t, "a call that begins meanwhile", Busy, w.Load(answers).Activity)
@@ -101,9 +98,9 @@ func TestLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		none := func() mcphttp.Load { return mcphttp.Load{} }
 		w := &Work{}
-		answer := w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tasks/update"}})
+		end := w.Request(&jsonrpc.Request{Method: "tasks/update"})
 		got := []Activity{w.Load(none).Activity}
-		answer.End(nil)
+		end()
 		got = append(got, w.Load(none).Activity)
 		time.Sleep(settling)
 		if got = append(got, w.Load(none).Activity); !slices.Equal(got, []Activity{Busy, Busy, Idle}) {
