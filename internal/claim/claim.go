@@ -24,18 +24,24 @@ type Owner struct {
 	name string
 }
 
+// temp begins the name of a file that is not locked yet.
+const temp = ".tmp-"
+
 // New makes the file of this process in root, with a content, and locks it. The name must be new and
-// unguessable.
+// unguessable. The file gets it when it is whole and locked.
 func New(root *os.Root, name, content string) (*Owner, error) {
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := root.OpenFile(temp+name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err = safefile.Lock(f); err == nil {
 		_, err = f.WriteString(content)
 	}
+	if err == nil {
+		err = root.Rename(temp+name, name)
+	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close(), root.Remove(name))
+		return nil, errors.Join(err, f.Close(), root.Remove(temp+name))
 	}
 	return &Owner{f, name}, nil
 }

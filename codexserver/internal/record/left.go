@@ -29,14 +29,7 @@ const unknownEnd = "unknown: the server ended"
 
 // lives locks the file of this server, and ends what others have left. What fails is tried again.
 func (l *Log) lives() {
-	dir, name := l.file.Dir(), filepath.Base(l.file.Name())
-	temp := name + ".new-" + l.server // until it is locked
-	alive, err := claim.New(dir, temp, "")
-	if err == nil {
-		if err = dir.Rename(temp, name+claimMark+l.server); err != nil {
-			_ = errors.Join(alive.Close(), dir.Remove(temp))
-		}
-	}
+	alive, err := claim.New(l.file.Dir(), filepath.Base(l.file.Name())+claimMark+l.server, "")
 	if err != nil {
 		return // such as on a file system without locks; the next line tries again
 	}

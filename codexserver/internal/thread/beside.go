@@ -88,8 +88,7 @@ func (f *field) enter(o *occupied) (others []*occupied, leave func(), err error)
 
 const filePrefix = "turn-"
 
-// note makes the file of folders, and returns those of other servers. The file gets its name when it is whole and locked:
-// others with such a name are of dead servers, and are removed.
+// note makes the file of folders, and returns those of other servers. Those of dead servers are removed.
 func (f *field) note(name string, o *occupied) (others []*occupied, gone func(), err error) {
 	data, err := json.Marshal(o)
 	if err = errors.Join(err, os.MkdirAll(f.dir, 0o700)); err != nil {
@@ -100,7 +99,7 @@ func (f *field) note(name string, o *occupied) (others []*occupied, gone func(),
 		return nil, nil, err
 	}
 	defer root.Close()
-	file, err := claim.New(root, "."+name, string(data))
+	file, err := claim.New(root, name, string(data))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -108,16 +107,13 @@ func (f *field) note(name string, o *occupied) (others []*occupied, gone func(),
 		_ = os.Remove(filepath.Join(f.dir, name)) // without its lock it does not count either
 		_ = file.Close()
 	}
-	err = root.Rename("."+name, name)
-	files, failed := fs.ReadDir(root.FS(), ".")
-	err = errors.Join(err, failed)
+	files, err := fs.ReadDir(root.FS(), ".")
 	for _, file := range files {
 		if other := file.Name(); err == nil && strings.HasPrefix(other, filePrefix) && other != name && f.here[other] == nil {
 			others, err = appendLiving(others, root, other)
 		}
 	}
 	if err != nil {
-		_ = root.Remove("." + name)
 		gone()
 	}
 	return others, gone, err

@@ -18,8 +18,6 @@ import (
 const (
 	// maxTasks is how many tasks of all servers are kept. The finished ones among the oldest are removed.
 	maxTasks = 4096
-	// minLockAge is the age at which a lock may be removed. A new file may not be locked yet.
-	minLockAge = time.Hour
 )
 
 // Get returns a task of any server, from its file, and its owner. A task with the owner
@@ -203,7 +201,7 @@ func (s *Store) sweepTask(root *os.Root, id string, by time.Time, age time.Durat
 func (s *Store) sweepOther(root *os.Root, name string, age time.Duration) error {
 	instance, isLock := strings.CutPrefix(name, lockPrefix)
 	switch {
-	case isLock && isSecret(instance) && age > minLockAge:
+	case isLock && isSecret(instance):
 		if o, err := s.owner(root, instance); err != nil || o != Gone {
 			return err
 		}
