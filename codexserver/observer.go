@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -32,13 +31,6 @@ type TurnObserver interface {
 	// End reports the end of the turn. err is nil, an *engine.TurnError for a turn that
 	// failed, or an *engine.AbortError for one that was interrupted.
 	End(err error)
-}
-
-// observe has the server's observer, unless nil, observe each turn.
-func (s *Server) observe() {
-	if s.observer != nil {
-		s.threads.Observe = func(id string) thread.TurnObserver { return s.observer.Turn(id) }
-	}
 }
 
 // observed returns a handler that reports each request to the server's observer and calls h.

@@ -132,6 +132,9 @@ func New(e engine.Engine, o *Options) *Server {
 		approvals.Kept = rulefile.New(o.Home, &rulefile.Options{Mirror: o.Store, Writable: traits.Reach})
 	}
 	threads := thread.NewTable(e, approvals)
+	if o.Observer != nil {
+		threads.Observe = func(id string) thread.TurnObserver { return o.Observer.Turn(id) }
+	}
 	watch := changes.Options{
 		Announced: traits.Announces && !traits.Streams, Looks: make(slots.Slots, maxLooks), Logger: log,
 		Off: o.Changes.Read != nil && !*o.Changes.Read,
@@ -167,7 +170,7 @@ func New(e engine.Engine, o *Options) *Server {
 		MaxUnread:    cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread),
 		Logger:       log,
 	}
-	s := &Server{
+	return &Server{
 		wire:     wire,
 		methods:  methods.Server{Engine: e, Tools: table, Approvals: asking, Folder: folder},
 		threads:  threads,
@@ -176,8 +179,6 @@ func New(e engine.Engine, o *Options) *Server {
 		observer: o.Observer,
 		guests:   tools.NewSharedSeen(context.Background(), threads.Share("")),
 	}
-	s.observe()
-	return s
 }
 
 // record returns where decisions are written, nil for nowhere. The store is first: it decides

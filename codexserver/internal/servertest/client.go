@@ -203,19 +203,11 @@ func (c *Client) answers(ctx context.Context, requests map[string]json.RawMessag
 		}
 		known[key] = true
 		c.received.add(Message{mcptypes.ElicitationCreate.Name(), request})
-		if said, err := c.host.Answer(context.WithValue(ctx, questionKey{}, request)); err == nil && said != "" {
+		if said, err := c.host.Answer(ctx); err == nil && said != "" {
 			answers = append(answers, fmt.Sprintf("%q:%s", key, said))
 		}
 	}
 	return answers
-}
-
-type questionKey struct{}
-
-// Question returns the question that an [Answer] is for: the params of a request, or a whole request in a result.
-func Question(ctx context.Context) json.RawMessage {
-	question, _ := ctx.Value(questionKey{}).(json.RawMessage)
-	return question
 }
 
 // Call sends a request and waits for its answer.
@@ -249,7 +241,7 @@ func (c *Client) ServeRPC(ctx context.Context, r *jsonrpc.Request) (any, error) 
 	case r.Method == mcptypes.RootsList.Name() && c.host.Roots != "":
 		return json.RawMessage(c.host.Roots), nil
 	case r.Method == mcptypes.ElicitationCreate.Name() && c.host.Answer != nil:
-		result, err := c.host.Answer(context.WithValue(ctx, questionKey{}, slices.Clone(r.Params)))
+		result, err := c.host.Answer(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -76,9 +76,8 @@ func (t *Thread) work(ctx context.Context, q *seat, in protocol.TurnInput) (err 
 	if in.Continue != nil {
 		words = "[the server ended during this turn, which continues here]"
 	}
-	t.kept.Begin(words)
+	q.number = t.kept.Begin(words)
 	defer func() { t.kept.End(err) }()
-	q.number, _ = t.kept.Count()
 	q.Turn.Begin(ctx, t.Info(), t.Usage())
 	if in.Continue == nil {
 		t.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})

@@ -75,16 +75,17 @@ func (l *Log) write(f func()) {
 	}
 }
 
-// Begin writes the start of a turn, with the user's words.
-func (l *Log) Begin(words string) {
+// Begin writes the start of a turn, with the user's words, and returns its number in the thread.
+func (l *Log) Begin(words string) (number int) {
 	now := time.Now().UTC().Format(time.RFC3339)
 	l.write(func() {
 		l.turns++
-		l.running = true
+		number, l.running = l.turns, true
 		l.keep(fmt.Sprintf("=== turn %d, %s", l.turns, now), "")
 		l.show(fmt.Sprintf("turn %d", l.turns), "")
 		l.entry("user:", words)
 	})
+	return number
 }
 
 // End writes the end of the turn. Err is why it failed or was aborted, or nil.
@@ -104,13 +105,6 @@ func (l *Log) End(err error) {
 		}
 		l.rest()
 	})
-}
-
-// Count returns how many turns and commands have begun.
-func (l *Log) Count() (turns, commands int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.turns, l.commands
 }
 
 // Changed writes the diff of a turn that has ended.
