@@ -134,12 +134,7 @@ func (t *Thread) inPlace(folders *run.Folders) error {
 func (t *Thread) request(ctx context.Context, asks protocol.AccessRequest) error {
 	d := t.decide(ctx, asks, approval.AccessQuestion(asks, t.about.Engine))
 	if d.Decision.Approves() {
-		t.mu.Lock()
-		turn := t.now().Turn
-		t.mu.Unlock()
-		if turn != nil {
-			turn.Remark(givenBy(d) + " approved " + approval.AccessWords(asks) + " for this conversation.")
-		}
+		t.current().Remark(givenBy(d) + " approved " + approval.AccessWords(asks) + " for this conversation.")
 		return nil
 	}
 	if ctx.Err() != nil {

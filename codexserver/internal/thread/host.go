@@ -57,6 +57,13 @@ func (t *Thread) now() *seat { return cmp.Or(t.queue.running(), t.rest) }
 // turn returns the turn that events belong to. The caller holds t.mu.
 func (t *Thread) turn() *turn.Turn { return cmp.Or(t.now().Turn, t.between) }
 
+// current is turn for callers without t.mu.
+func (t *Thread) current() *turn.Turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.turn()
+}
+
 // doing returns what the first turn does now, "" between turns. A desk may call it that hears an event.
 func (t *Thread) doing() string {
 	q := t.first.Load()
@@ -176,12 +183,7 @@ func (t *Thread) say(e Event) {
 }
 
 // asksPerson tells the client of the running turn that a person is asked.
-func (t *Thread) asksPerson() {
-	t.mu.Lock()
-	now := t.turn()
-	t.mu.Unlock()
-	t.say(Event{Turn: now})
-}
+func (t *Thread) asksPerson() { t.say(Event{Turn: t.current()}) }
 
 // Elicit implements [engine.Host].
 func (t *Thread) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error) {
@@ -198,10 +200,7 @@ func (t *Thread) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessa
 // can be answered if a client answers by itself.
 func (t *Thread) invite(words, where string) {
 	if where != "" {
-		t.mu.Lock()
-		now := t.turn()
-		t.mu.Unlock()
-		now.AnsweredAt(where)
+		t.current().AnsweredAt(where)
 	}
 	t.deliver("", protocol.BackgroundEvent{Message: words}, words)
 }

@@ -42,6 +42,6 @@ type TurnObserver interface {
 	// called by several goroutines at a time.
 	Asked(r *approval.Request)
 	Decided(r *approval.Request, d approval.Decision)
-	// End reports the end of the turn, with what [Turn.Run] returns.
+	// End reports the end of the turn, with what [turn.Turn.Wait] returns.
 	End(err error)
 }
