@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,11 +32,6 @@ func parse(name string, args []string, stderr io.Writer) (*options, error) {
 	cmd := root
 	if err == nil {
 		cmd, err = root.ExecuteC()
-	}
-	if unknown, is := errors.AsType[*pflag.NotExistError](err); is {
-		if instead := config.Instead("--" + unknown.GetSpecifiedName()); instead != "" {
-			err = fmt.Errorf("--%s is no longer a flag: %s", unknown.GetSpecifiedName(), instead)
-		}
 	}
 	if said.Len() > 0 || o.run == nil {
 		o.run = prints(said.String())
@@ -166,9 +160,6 @@ MCP clients start it; see the first example.`,
 			return nil
 		case o.name == "codex":
 			return fmt.Errorf("unknown command %q; %s", words, notCodex)
-		}
-		if instead := config.Instead(args[0]); instead != "" {
-			return fmt.Errorf("%s is no longer a command: %s", args[0], instead)
 		}
 		if near := root.SuggestionsFor(args[0]); len(near) > 0 {
 			return fmt.Errorf("unknown command %q; do you mean %s?", words, strings.Join(near, " or "))

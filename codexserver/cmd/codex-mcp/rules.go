@@ -25,12 +25,7 @@ func (o *options) rulesCommand() *cobra.Command {
 added, for all servers with the same $CODEX_HOME. They let commands run in the sandbox
 without a question, never outside. Rules of codex-mcp.toml are not listed: they are yours
 to read there.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && config.Instead("rules "+args[0]) != "" {
-				return fmt.Errorf("rules %s is no longer a command: %s", args[0], config.Instead("rules "+args[0]))
-			}
-			return cobra.NoArgs(cmd, args)
-		},
+		Args: cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
 			o.run = withRules(listRules)
 		},

@@ -238,9 +238,6 @@ func readSources(home string, args []string) (s sources, err error) {
 		}
 		segments, _ := splitKey(key) // it was parsed
 		one, table := nest(segments, value), segments[0]
-		if path := removedKey(one); path != nil {
-			return s, fmt.Errorf("-c %w", unknownKey("", path))
-		}
 		switch {
 		case len(segments) == 1 && slices.Contains(ourTables, table) && !isTable(value): // meant for Codex, which ignores unknown keys
 			instead := map[string]string{"sandbox": "; write sandbox_mode", "approvals": "; write approval_policy"}[table]

@@ -109,9 +109,6 @@ func decodeKnown(path []string, v any, dst reflect.Value) error {
 }
 
 func unknownKey(meant string, path []string) error {
-	if instead := Instead(JoinKey(path...)); instead != "" {
-		return keyErrorf(path, "is no longer a key: %s", instead)
-	}
 	if meant != "" {
 		return keyErrorf(path, "unknown key; do you mean %s?", meant)
 	}
