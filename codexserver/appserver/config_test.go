@@ -222,7 +222,6 @@ func TestEnvironmentOfAClientOnTheBridge(t *testing.T) {
 		"policy":   {nil, map[string]any{"ADDED": "yes", "EDITOR": "one", "EQUALS": "a=b", "PATH": "/client/bin"}},
 		"narrowed": {raw("shell_environment_policy.inherit", `"core"`), map[string]any{"ADDED": "yes", "PATH": "/client/bin"}},
 		"none":     {raw("shell_environment_policy.inherit", `"none"`), map[string]any{"ADDED": "yes"}},
-		"only":     {raw("shell_environment_policy.include_only", `["EDI*"]`), map[string]any{"EDITOR": "one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			params := must.Get(started(t, from, configured, appserver.Options{}, protocol.Config{FromCall: true, Overrides: test.call}))(t)

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -134,7 +133,7 @@ func (c *callKeys) admits(path []string, v any) bool {
 	case isTable(v):
 		return isOn(callTables, name)
 	default:
-		return isOn(callScalars, name) || isBool && isOn(callSwitches, name) || off && isOn(callOff, name)
+		return isOn(callScalars, name) || isBool && isOn(callSwitches, name)
 	}
 }
 
@@ -159,9 +158,9 @@ func (c *callKeys) inWorkspace(value any) bool {
 // ShellEnvironmentKey is the name of the table of [ShellEnvironment].
 const ShellEnvironmentKey = "shell_environment_policy"
 
-// NarrowEnvironment applies a call's table shell_environment_policy to base, that of the
-// configuration, and returns the result as a table. The call's patterns to exclude are
-// added to those of base. NarrowEnvironment fails if the call would widen the policy.
+// NarrowEnvironment applies a call's table shell_environment_policy to base, that of the configuration, and returns the keys
+// that it sets. What a call excludes is excluded, too, and it may inherit less. NarrowEnvironment fails if the call would
+// widen the policy, or sets another key.
 func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]any, error) {
 	var call struct {
 		Environment ShellEnvironment `json:"shell_environment_policy"`
@@ -169,31 +168,15 @@ func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]
 	if err := decode(layer{ShellEnvironmentKey: table}, &call); err != nil {
 		return nil, err
 	}
-	e, out := call.Environment, layer{}
-	another := func(pattern string) bool {
-		return !slices.ContainsFunc(base.IncludeOnly, func(of string) bool { return covers(of, pattern) })
-	}
+	out := layer{}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
-		if table[key] == nil {
-			continue // it sets nothing
-		}
-		wider := false
-		switch out[key] = table[key]; key {
-		case "inherit":
-			wider = breadth(e.Inherit) > breadth(base.Inherit)
-		case "exclude":
-			out[key] = slices.Concat(base.Exclude, e.Exclude)
-		case "include_only":
-			out[key] = e.IncludeOnly
-			wider = len(base.IncludeOnly) > 0 && (len(e.IncludeOnly) == 0 || slices.ContainsFunc(e.IncludeOnly, another)) // no patterns keep everything
-		case "ignore_default_excludes":
-			wider = e.IgnoreDefaultExcludes
-		case "experimental_use_profile":
-			wider = e.UseProfile
+		switch v := table[key]; {
+		case v == nil: // it sets nothing
+		case key == "exclude":
+			out[key] = slices.Concat(base.Exclude, call.Environment.Exclude)
+		case key == "inherit" && breadth(call.Environment.Inherit) <= breadth(base.Inherit):
+			out[key] = v
 		default:
-			wider = true
-		}
-		if wider {
 			return nil, fmt.Errorf("%s.%s: a call may narrow the configuration's, not widen it; %s", ShellEnvironmentKey, JoinKey(key), whoAllows(false))
 		}
 	}
@@ -204,19 +187,6 @@ func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]
 // the narrowest.
 func breadth(word string) int {
 	return slices.Index([]string{"none", "core", "all"}, cmp.Or(word, "all"))
-}
-
-// covers reports whether wide matches every name that pattern matches. If pattern is not a
-// plain name, it must be equal to wide.
-func covers(wide, pattern string) bool {
-	if strings.EqualFold(wide, pattern) {
-		return true
-	}
-	if strings.ContainsAny(pattern, `*?[\`) {
-		return false
-	}
-	fits, err := path.Match(strings.ToUpper(wide), strings.ToUpper(pattern))
-	return err == nil && fits
 }
 
 // ReadCall returns a call's configuration as nested tables. A key may be dotted; one at the top that has dots itself
@@ -289,7 +259,7 @@ const callScalars = `
 approval_policy compact_prompt developer_instructions hide_agent_reasoning model
 model_auto_compact_token_limit model_context_window model_provider model_reasoning_effort
 model_reasoning_summary model_reasoning_summary_format model_verbosity sandbox_mode
-shell_environment_policy.exclude shell_environment_policy.include_only shell_environment_policy.inherit
+shell_environment_policy.exclude shell_environment_policy.inherit
 show_raw_agent_reasoning
 `
 
@@ -306,9 +276,6 @@ const callTables = `features sandbox_workspace_write shell_environment_policy to
 
 // callSwitches may be true or false. They are older names of a feature.
 const callSwitches = `experimental_use_exec_command_tool experimental_use_unified_exec_tool`
-
-// callOff may be false. [Load] checks that the table narrows the configuration's.
-const callOff = `shell_environment_policy.experimental_use_profile shell_environment_policy.ignore_default_excludes`
 
 // freeFeatures may be switched on and off: they start nothing and protect nothing.
 const freeFeatures = `

@@ -29,7 +29,7 @@ func shapes(t testing.TB, name string) (all [][]string) {
 		}
 		all = append(all, shape)
 	}
-	if len(all) < 20 {
+	if len(all) < 15 {
 		t.Fatalf("%d lines in %s", len(all), name)
 	}
 	return all
