@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
@@ -122,7 +123,7 @@ func TestKeys(t *testing.T) {
 		"tables":              {`{"t":{"a":1,"b":{"c":2}}}`, `{"t":{"b":{"d":3}}}`, `{"t.a":1,"t.b.c":2,"t.b.d":3}`, `{"t.a":1,"t.b.c":2}`},
 		"dotted":              {`{"t.a":1,"t":{"b":2}}`, `{"t.a":3}`, `{"t.a":3,"t.b":2}`, `{"t.b":2}`},
 		"a value for a table": {`{"t":{"a":1},"x":1}`, `{"t":2,"x":{"y":1}}`, `{"t":2,"x.y":1}`, `{}`},
-		"null":                {`{"t":{"a":1},"x":1}`, `{"t":null,"x":null}`, `{"t.a":1,"x":null}`, `{}`},
+		"null":                {`{"t":{"a":{"b":1},"x":1}}`, `{"t":{"a":null,"x":null}}`, `{"t.a.b":1,"t.x":null}`, `{}`},
 		"names with dots":     {`{"t":{"a.b":{"c":1},"d":{"e":2}}}`, `{"t":{"d":{"on":false}}}`, `{"t":{"a.b":{"c":1},"d":{"e":2,"on":false}}}`, `{"t":{"a.b":{"c":1},"d":{"e":2}}}`},
 		"numbers":             {`{"n":{"a":9223372036854775807,"l":[1.5]}}`, `{}`, `{"n.a":9223372036854775807,"n.l":[1.5]}`, `{"n.a":9223372036854775807,"n.l":[1.5]}`},
 		"empty":               {`{"t":{}}`, `{"t":{"a":{}}}`, `{"t.a":{}}`, `{}`},
@@ -130,7 +131,7 @@ func TestKeys(t *testing.T) {
 		read := func(text string) keys {
 			var dotted protocol.Overrides
 			must.OK(t, json.Unmarshal([]byte(text), &dotted))
-			return keysOf(dotted)
+			return must.Get(config.Unflatten(dotted))(t)
 		}
 		k, over := read(tt.k), read(tt.over)
 		for want, got := range map[string]keys{tt.with: k.with(over), tt.without: k.without(over), dottedText(t, k): read(tt.k)} {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -20,38 +21,16 @@ func tableOf(v any) keys {
 	return table
 }
 
-// keysOf returns values as keys, whose names may have dots between those of tables.
-func keysOf(values map[string]any) keys {
-	k := keys{}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		k = k.with(at(values[name], strings.Split(name, ".")...))
-	}
-	return k
-}
-
 // at returns keys with one value.
-func at(v any, path ...string) keys {
-	for _, name := range slices.Backward(path) {
-		v = map[string]any{name: v}
-	}
-	return tableOf(v)
-}
+func at(v any, path ...string) keys { return config.Nest(v, path...) }
 
-// with returns k with other keys in it, which win. Null says nothing about a table.
+// with returns k with other keys in it, which win.
 func (k keys) with(others keys) keys {
 	all := maps.Clone(k)
 	if all == nil {
 		all = keys{}
 	}
-	for name, v := range others {
-		was := tableOf(all[name])
-		if below := tableOf(v); below != nil {
-			v = map[string]any(was.with(below))
-		} else if v == nil && was != nil {
-			continue
-		}
-		all[name] = v
-	}
+	config.Merge(all, others)
 	return all
 }
 
@@ -70,13 +49,7 @@ func (k keys) without(others keys) keys {
 }
 
 // find returns a value, nil if it is missing.
-func (k keys) find(path ...string) any {
-	var v any = map[string]any(k)
-	for _, name := range path {
-		v = tableOf(v)[name]
-	}
-	return v
-}
+func (k keys) find(path ...string) any { return config.At(k, path...) }
 
 // table returns a table, nil if there is none.
 func (k keys) table(path ...string) keys { return tableOf(k.find(path...)) }
@@ -124,7 +97,7 @@ func (k keys) dotted() map[string]any {
 	all := map[string]any{}
 	for name, v := range k {
 		below := tableOf(v)
-		if len(below) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(below)), func(n string) bool { return strings.ContainsAny(n, `."`) }) {
+		if len(below) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(below)), func(n string) bool { return strings.ContainsAny(n, `."'`) }) {
 			all[name] = v
 			continue
 		}

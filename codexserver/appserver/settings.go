@@ -52,9 +52,12 @@ type defaults struct {
 // commandLine returns the arguments of the app-server, and the overrides that cannot be
 // among them.
 func commandLine(overrides map[string]any) ([]string, defaults, error) {
-	codexs := maps.Clone(overrides)
-	maps.DeleteFunc(codexs, func(key string, _ any) bool { return config.Ours(key) })
-	d := defaults{keys: keysOf(codexs)}
+	tree, err := config.Unflatten(overrides)
+	if err != nil {
+		return nil, defaults{}, fmt.Errorf("override %w", err)
+	}
+	maps.DeleteFunc(tree, func(key string, _ any) bool { return config.Ours(key) })
+	d := defaults{keys: tree}
 	own := maps.Clone(d.keys)
 	if own.take(&d.profile, "profile") != nil {
 		return nil, d, errors.New("override profile: not a string")
@@ -162,7 +165,11 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, wa
 	if err != nil {
 		return nil, err
 	}
-	own := keysOf(cfg.Overrides)
+	tree, err := config.Unflatten(cfg.Overrides)
+	if err != nil {
+		return nil, configErrorf("config: %w", err)
+	}
+	own := keys(tree)
 	var call map[string]any // the call's shell_environment_policy
 	if cfg.FromCall {
 		call = get[map[string]any](own, config.ShellEnvironmentKey)
@@ -260,12 +267,12 @@ func (e *Engine) translated(cfg protocol.Config, own keys, codexHome string) (*s
 		if err != nil {
 			return nil, configErrorf("profile %q: %w", name, err)
 		}
-		own = keysOf(table).without(e.defaults.keys).with(own) // the app-server was started with the defaults
+		own = keys(table).without(e.defaults.keys).with(own) // the app-server was started with the defaults
 	}
 	chosen := cfg.Choices.Keys()             // they win over the keys in the caller's config
 	delete(chosen, "developer_instructions") // a parameter
 	delete(chosen, "include_plan_tool")      // today's Codex has none
-	own = own.with(keysOf(chosen))
+	own = own.with(chosen)
 	word := cfg.ApprovalPolicy
 	_ = own.take(&word, policyKey) // which today's Codex takes as a parameter, but the policy untrusted not as a key
 	s.own, s.ApprovalPolicy = own, string(policyWord(cmp.Or(cfg.ApprovalPolicy, word)))

@@ -309,7 +309,7 @@ func TestStartErrorsNameTheFault(t *testing.T) {
 		{"profile", protocol.Config{Profile: "nosuch"}, "nosuch"},
 		{"provider", protocol.Config{Overrides: rawConfig(`model_provider`, `"nosuch"`)}, "nosuch"},
 		{"type", protocol.Config{Overrides: rawConfig(`model_context_window`, `"big"`)}, "model_context_window"},
-		{"ours", protocol.Config{Overrides: rawConfig(`approvals.timeout`, `"1s"`)}, "approvals.timeout"},
+		{"ours", protocol.Config{Overrides: rawConfig(`approvals.timeout`, `"1s"`)}, "approvals: is set"},
 		{"no folder", protocol.Config{Cwd: filepath.Join(b.cwd, "none")}, "argument /cwd: " + filepath.Join(b.cwd, "none") + " does not exist"},
 		{"a file", protocol.Config{Cwd: filepath.Join(b.home, "config.toml")}, "argument /cwd: " + filepath.Join(b.home, "config.toml") + " is not a folder"},
 		{"in a file", protocol.Config{Cwd: filepath.Join(b.home, "config.toml", "x")}, "argument /cwd: "},

@@ -45,14 +45,10 @@ func CheckFolder(cwd string) error {
 func CallKeys(call protocol.Overrides, cwd string, bounded bool) (keys protocol.Overrides, warnings []string, err error) {
 	c := &callKeys{cwd: cwd, admitted: layer{}}
 	for _, key := range slices.Sorted(maps.Keys(call)) {
-		path, err := splitKey(key)
-		if err == nil && isOurs(path[0]) {
-			err = fmt.Errorf("key %q: is set for the whole server, not for one call", key)
+		if Ours(key) {
+			return nil, nil, fmt.Errorf("key %q: is set for the whole server, not for one call", key)
 		}
-		if err != nil {
-			return nil, nil, err
-		}
-		c.walk(path, call[key])
+		c.walk([]string{key}, call[key])
 	}
 	if len(c.refused) > 0 {
 		return nil, nil, fmt.Errorf("a call may not set %s; %s", enumerate(c.refused), whoAllows(bounded))
@@ -106,7 +102,7 @@ func (c *callKeys) walk(path []string, v any) {
 	}
 	switch name := JoinKey(path...); {
 	case c.admits(path, v):
-		merge(c.admitted, nest(path, v))
+		Merge(c.admitted, Nest(v, path...))
 	case path[0] == "mcp_servers" || path[0] == "notify": // many callers send them
 		c.programs = append(c.programs, name)
 	case !knownTop(path[0]):
@@ -189,20 +185,18 @@ func breadth(word string) int {
 	return slices.Index([]string{"none", "core", "all"}, cmp.Or(word, "all"))
 }
 
-// ReadCall returns a call's configuration as nested tables. A key may be dotted; one at the top that has dots itself
-// stays quoted. Null sets nothing. ReadCall replaces numbers, booleans, lists and tables that a host sent as texts with
-// JSON by these, where the key takes no text.
+// ReadCall returns a call's configuration as nested tables. A key may be dotted. Null sets nothing. ReadCall replaces
+// numbers, booleans, lists and tables that a host sent as texts with JSON by these, where the key takes no text.
 func ReadCall(call protocol.Overrides) (protocol.Overrides, error) {
-	tree := layer{}
-	for _, key := range slices.Sorted(maps.Keys(call)) { // a table comes before its dotted members
-		path, err := splitKey(key)
-		if err != nil {
-			return nil, err
+	tree, err := Unflatten(call)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		if JoinKey(name) != name { // whoever splits it again would find another key
+			return nil, fmt.Errorf("key %q: want a name without quotes, dots and spaces", name)
 		}
-		if v := withoutTexts(call[key], typeAt(reflect.TypeFor[document](), path)); v != nil {
-			path[0] = JoinKey(path[0])
-			merge(tree, nest(path, v))
-		}
+		tree[name] = withoutTexts(tree[name], typeAt(reflect.TypeFor[document](), []string{name}))
 	}
 	return tree, nil
 }
@@ -231,21 +225,15 @@ var jsonOf = [reflect.UnsafePointer + 1]string{
 	reflect.Bool: "tf", reflect.Int: "0", reflect.Int64: "0", reflect.Float64: "0", reflect.Slice: "[", reflect.Map: "{", reflect.Struct: "{",
 }
 
-// Chooses reports whether a call's configuration, which [ReadCall] returned, has a dotted key, or a key
-// below it. A key may be quoted, and be the dotted one of a table or a member of it.
+// Chooses reports whether a call's configuration has a dotted key, or a key below it. It takes a dot in a name for one of a
+// dotted key, and a name with quotes or space around it for any, also where no engine does.
 func Chooses(call map[string]any, key string) bool {
-	want := strings.Split(key, ".")
 	for name, v := range call {
-		segments, err := splitKey(name)
-		if err != nil { // no key of TOML, so whoever reads it knows dots alone
-			segments = strings.Split(name, ".")
-		}
-		same := min(len(segments), len(want))
-		if !slices.Equal(segments[:same], want[:same]) {
-			continue
+		if name == key || strings.HasPrefix(name, key+".") || strings.ContainsAny(name, `"'`) || strings.TrimSpace(name) != name {
+			return true
 		}
 		table, _ := v.(layer)
-		if same == len(want) || Chooses(table, strings.Join(want[same:], ".")) {
+		if below, is := strings.CutPrefix(key, name+"."); is && Chooses(table, below) {
 			return true
 		}
 	}

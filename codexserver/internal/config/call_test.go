@@ -229,11 +229,11 @@ func TestNamedRoots(t *testing.T) {
 	}
 }
 
-// TestChooses finds a key in each of its forms, also in those that only some readers understand.
+// TestChooses finds a key in each of its forms.
 func TestChooses(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{"tools":{"web_search":true}}`: true, `{"tools.web_search.location":{}}`: true, `{"tools . 'web_search'":null}`: false, `{"tools":{"web_search":null}}`: true,
-		`{"tools.\"web\\u005fsearch\"":1}`: true, `{"tools":"{\"web_search\":1}"}`: true, `{"tools":{"view_image":true}}`: false, `{"'tools.web_search'":true}`: false, `{"tools":true}`: false, `{"tools":{"'web_search'":1}}`: true, `{"tools":{"web_search.'a' b":1}}`: true,
+		`{"tools.\"web\\u005fsearch\"":1}`: true, `{"tools":"{\"web_search\":1}"}`: true, `{"tools":{"view_image":true}}`: false, `{"tools":true}`: false, `{"tools":{"web_search.'a' b":1}}`: true, `{"tools":{"'web_search'":1}}`: true, `{"tools":{"web_search\u00a0":1}}`: true, `{"tool":{"web_search":1},"tools.web_searching":1}`: false,
 	} {
 		var given protocol.Overrides
 		must.OK(t, json.Unmarshal([]byte(text), &given))
@@ -249,7 +249,7 @@ func TestReadCall(t *testing.T) {
 		want := must.Get(config.ReadCall(raw(row[0], row[2])))(t)
 		must.Equal(t, row[0], want, must.Get(config.ReadCall(raw(row[0], row[1])))(t))
 	}
-	for _, tt := range [][3]string{{"tools.'web_search' b", `1`, "expected '='"}, {"a..b", `1`, "want a name"}} {
+	for _, tt := range [][3]string{{"tools.'web_search' b", `1`, "expected '='"}, {"a..b", `1`, "want a name"}, {"'tools.web_search'", `1`, "want a name without quotes"}} {
 		_, err := config.ReadCall(raw(tt[0], tt[1]))
 		must.Fail(t, tt[0], tt[2], err)
 	}

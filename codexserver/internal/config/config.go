@@ -261,23 +261,23 @@ func Load(l Layers) (*Config, error) {
 		return nil, locate(err, nil, nil, place{file: path})
 	}
 	fromFolder(file, l.Home)
-	flags, err := unflatten(l.Overrides)
+	flags, err := Unflatten(l.Overrides)
 	if err != nil {
 		return nil, err
 	}
-	for key := range l.Call.Overrides {
+	call, err := Unflatten(l.Call.Overrides)
+	if err != nil {
+		return nil, err
+	}
+	for key := range call {
 		if Ours(key) {
 			return nil, fmt.Errorf("%s: is set for the whole server, not for one call", key)
 		}
 	}
-	call, err := unflatten(l.Call.Overrides)
-	if err != nil {
-		return nil, err
-	}
 	if err := startsNothing(call); err != nil {
 		return nil, err
 	}
-	merge(call, arguments(l.Call))
+	Merge(call, arguments(l.Call))
 
 	if err := misspelt(flags, false); err != nil {
 		return nil, fmt.Errorf("-c %w", err)
@@ -317,7 +317,7 @@ func Load(l Layers) (*Config, error) {
 	}
 	c := &Config{Home: l.Home, Profile: head.Profile, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
 	if err == nil {
-		merge(merged, call)
+		Merge(merged, call)
 		err = c.read(merged, l.OpenAIBaseURL)
 	}
 	if err != nil {

@@ -165,7 +165,7 @@ func (s *Settings) set(from layer) error {
 	}
 	for _, k := range keys {
 		path := strings.Split(k.name, ".")
-		v := at(from, path)
+		v := At(from, path...)
 		if k.into == nil {
 			if alone := k.name == "http.metrics" || k.name == "http.oauth" || k.name == "http.principals"; alone && !isEmpty(v) {
 				s.HTTP.Gateway = append(s.HTTP.Gateway, k.name) // the others have no effect without these
@@ -302,16 +302,10 @@ func noMost(least int) check {
 	}
 }
 
-// Ours reports whether a dotted key is one of our settings, outside of tables that are Codex's too. An engine does not
-// get these as configuration of Codex.
+// Ours reports whether a name is one of our tables, or a key of ours outside of them and of tables that are Codex's too. An
+// engine does not get these as configuration of Codex.
 func Ours(name string) bool {
-	segments, err := splitKey(name)
-	return err == nil && isOurs(segments[0])
-}
-
-// isOurs reports whether a word is one of our tables, or a key outside of them.
-func isOurs(word string) bool {
-	return slices.Contains(ourTables, word) || word == "shared" || word == "model_tools"
+	return slices.Contains(ourTables, name) || name == "shared" || name == "model_tools"
 }
 
 // Choosable are the tools that are not always offered. It is read only.

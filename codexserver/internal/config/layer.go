@@ -156,17 +156,17 @@ func JoinKey(segments ...string) string {
 	return strings.Join(quoted, ".")
 }
 
-// nest returns a value under a key as nested tables.
-func nest(segments []string, v any) layer {
-	for _, s := range slices.Backward(segments) {
-		v = layer{s: v}
+// Nest returns a value under a key as nested tables.
+func Nest(v any, path ...string) map[string]any {
+	for _, name := range slices.Backward(path) {
+		v = layer{name: v}
 	}
 	return v.(layer)
 }
 
-// unflatten converts dotted keys to nested tables. It does not change the keys of nested
+// Unflatten converts dotted keys to nested tables. It does not change the keys of nested
 // tables, and drops nil values.
-func unflatten(flat layer) (layer, error) {
+func Unflatten(flat map[string]any) (map[string]any, error) {
 	out := layer{}
 	// In sorted order a table comes before its dotted members.
 	for _, key := range slices.Sorted(maps.Keys(flat)) {
@@ -177,21 +177,24 @@ func unflatten(flat layer) (layer, error) {
 		if err != nil {
 			return nil, err
 		}
-		merge(out, nest(segments, flat[key]))
+		Merge(out, Nest(flat[key], segments...))
 	}
 	return out, nil
 }
 
-// merge merges over into dst. It copies tables of dst before it changes them.
-func merge(dst, over layer) {
+// Merge merges over into dst, as Codex does: a table key by key, of which null says nothing. It copies tables of dst before
+// it changes them.
+func Merge(dst, over map[string]any) {
 	for k, v := range over {
+		old, had := dst[k].(layer)
 		if table, is := v.(layer); is {
-			old, _ := dst[k].(layer)
 			if old = maps.Clone(old); old == nil {
 				old = layer{}
 			}
-			merge(old, table)
+			Merge(old, table)
 			v = old
+		} else if v == nil && had {
+			continue
 		}
 		dst[k] = v
 	}
@@ -200,17 +203,17 @@ func merge(dst, over layer) {
 // stack merges layers into the first one, later ones over earlier ones.
 func stack(bottom layer, over ...layer) layer {
 	for _, l := range over {
-		merge(bottom, l)
+		Merge(bottom, l)
 	}
 	return bottom
 }
 
-// at returns the value of a key, or nil.
-func at(l layer, segments []string) any {
-	var v any = l
-	for _, s := range segments {
+// At returns the value of a key, or nil.
+func At(tree map[string]any, path ...string) any {
+	var v any = tree
+	for _, name := range path {
 		table, _ := v.(layer)
-		v = table[s]
+		v = table[name]
 	}
 	return v
 }

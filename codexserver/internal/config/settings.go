@@ -237,17 +237,17 @@ func readSources(home string, args []string) (s sources, err error) {
 			return s, err
 		}
 		segments, _ := splitKey(key) // it was parsed
-		one, table := nest(segments, value), segments[0]
+		one, table := Nest(value, segments...), segments[0]
 		switch {
 		case len(segments) == 1 && slices.Contains(ourTables, table) && !isTable(value): // meant for Codex, which ignores unknown keys
 			instead := map[string]string{"sandbox": "; write sandbox_mode", "approvals": "; write approval_policy"}[table]
 			s.ignored = append(s.ignored, fmt.Sprintf("-c %s is ignored: %s is a table of %s, and no key of Codex%s", key, table, SettingsFile, instead))
 		case slices.Contains(overridable, table):
-			merge(s.flags, one)
-		case isOurs(table) || table == notifyTable && isTable(one[table]):
+			Merge(s.flags, one)
+		case Ours(table) || table == notifyTable && isTable(one[table]):
 			return s, fmt.Errorf("-c %s: is set in %s; of its keys -c takes those of approvals, calls, limits and http", key, SettingsFile)
 		default:
-			merge(s.codex, one)
+			Merge(s.codex, one)
 		}
 	}
 	if err = misspelt(s.codex, true); err != nil {
@@ -263,7 +263,7 @@ func readSources(home string, args []string) (s sources, err error) {
 	}
 	s.file = place{file: filepath.Join(home, SettingsFile)}
 	if s.merged, err = ReadFile(s.file.file); err == nil {
-		merge(s.merged, s.flags)
+		Merge(s.merged, s.flags)
 	}
 	return s, err
 }
