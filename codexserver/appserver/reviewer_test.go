@@ -72,7 +72,7 @@ func (a *account) lines() (all []string) {
 	return all
 }
 
-// say returns all of it as lines.
+// say returns all of it as lines, a line for each part that has something.
 func (a *account) say() string {
 	var refused, commands []string
 	for _, r := range a.result.Refused {
@@ -81,8 +81,16 @@ func (a *account) say() string {
 	for _, c := range a.result.Commands {
 		commands = append(commands, fmt.Sprintf("%s by %q", c, c.ApprovedBy))
 	}
-	return fmt.Sprintf("log: %s\nrefused: %s\ncommands: %s\nevents: %s",
-		strings.Join(a.lines(), ", "), strings.Join(refused, ", "), strings.Join(commands, ", "), strings.Join(a.events, ", "))
+	var all []string
+	for _, part := range []struct {
+		name string
+		list []string
+	}{{"log", a.lines()}, {"refused", refused}, {"commands", commands}, {"events", a.events}} {
+		if len(part.list) > 0 {
+			all = append(all, part.name+": "+strings.Join(part.list, ", "))
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 // run plays a turn of the fake.
@@ -135,274 +143,173 @@ func TestWhatRan(t *testing.T) {
 		waiting = `{"type":"commandExecution","id":"c1","command":"rm x","cwd":"/work","status":"inProgress","commandActions":[]}`
 		tool    = `{"type":"mcpToolCall","id":"c1","server":"s","tool":"write","arguments":{},"status":"inProgress"}`
 		rm      = `{"type":"command","command":"rm x","cwd":"/work"}`
-		asks    = `{` + ofTurn + `,"itemId":"c1","command":"rm x","cwd":"/work","reason":%q}`
+		patches = `{"type":"applyPatch","cwd":"/work","files":["/repo/a"]}`
+		writes  = `{"type":"mcpToolCall","server":"s","toolName":"write"}`
 		asked   = `{` + ofTurn + `,"serverName":"s","mode":"form","_meta":{"codex_approval_kind":"mcp_tool_call"%s},"message":"Allow the s MCP server to run tool \"write\"?","requestedSchema":{"type":"object","properties":{}}}`
 		second  = "command failed; retry without sandbox?"
-		says    = `by Codex's reviewer, a model, which says: "no \\x1b[1m way"`
 		finer   = `{"granular":{"sandbox_approval":true}}`
+		done    = `,"exitCode":0`
 	)
-	ran := func(r *run) { r.ends(running, "completed", `,"exitCode":0`) }
+	nothing := func(*run) {}
+	waits := func(*run) { time.Sleep(5 * time.Second) } // a busy machine
+	asks := func(reason string) func(*run) {
+		return func(r *run) {
+			r.ask(askCommand, `{`+ofTurn+`,"itemId":"c1","command":"rm x","cwd":"/work","reason":%q}`, reason)
+		}
+	}
+	asksTool := func(more string) func(*run) { return func(r *run) { r.ask(askElicit, asked, more) } }
+	reviews := func(target, action, status string) func(*run) {
+		return func(r *run) { r.reviews(target, action, status) }
+	}
 	for _, tt := range []struct {
 		name, policy string
 		decides      elicit.Decision
-		play         func(r *run)
-		want         string
+		item         string // which begins
+		act          func(r *run)
+		status, more string // at its end; "" is none
+		want         string // ‹…› is code, SAYS what the reviewer says
 	}{
-		{"it runs at once", "", "", func(r *run) { r.item(threadID, turnID, running); ran(r) }, `
+		{"it runs at once", "", "", running, nothing, "completed", done, `
 log: begins command, ends 0
-refused: 
 commands: rm x (exit 0) by ""
 events: exec_command_begin, exec end `},
-		{"a person approves", "", elicit.Approved, func(r *run) {
-			r.item(threadID, turnID, waiting)
-			r.ask(askCommand, asks, "")
-			ran(r)
-		}, `
+		{"a person approves", "", elicit.Approved, waiting, asks(""), "completed", done, `
 log: decided command approved page, begins command by page, ends 0
-refused: 
 commands: rm x (exit 0) by "page"
 events: exec_command_begin, exec end `},
-		{"a person declines", "", elicit.Denied, func(r *run) {
-			r.item(threadID, turnID, waiting)
-			time.Sleep(5 * time.Second) // a busy machine
-			r.ask(askCommand, asks, "")
-			r.ends(waiting, "declined", "")
-		}, `
+		{"a person declines", "", elicit.Denied, waiting, func(r *run) { waits(r); asks("")(r) }, "declined", "", `
 log: decided command denied page
 refused: command rm x by page: declined
-commands: 
-events: Codex runs ` + "`rm x`" + `, or still decides about it`},
-		{"Codex declines after a while", "", "", func(r *run) {
-			r.item(threadID, turnID, waiting)
-			time.Sleep(5 * time.Second)
-			r.ends(waiting, "declined", "")
-		}, `
+events: Codex runs ‹rm x›, or still decides about it`},
+		{"Codex declines after a while", "", "", waiting, waits, "declined", "", `
 log: decided command denied policy
 refused: command rm x by policy: declined by the policy of Codex
-commands: 
-events: Codex runs ` + "`rm x`" + `, or still decides about it, ` + "`rm x`" + `: declined by the policy of Codex`},
-		{"the reviewer denies", "", "", func(r *run) {
-			r.item(threadID, turnID, waiting)
-			r.reviews(`"c1"`, rm, "denied")
-			r.ends(waiting, "declined", "")
-		}, `
+events: Codex runs ‹rm x›, or still decides about it, ‹rm x›: declined by the policy of Codex`},
+		{"no question can show it", "", "", waiting, func(r *run) {
+			r.ask(askCommand, `{`+ofTurn+`,"itemId":"c9","command":"rm x","cwd":"/work","additionalPermissions":{"network":{"enabled":true}}}`)
+		}, "completed", done, `
+log: decided tool denied policy, begins command, ends 0
+refused: other item/commandExecution/requestApproval by policy: it asks for further permissions, which a question about a command does not show
+commands: rm x (exit 0) by ""
+events: refused item/commandExecution/requestApproval of Codex: it asks for further permissions, which a question about a command does not show, exec_command_begin, exec end `},
+		{"the reviewer denies", "", "", waiting, reviews(`"c1"`, rm, "denied"), "declined", "", `
 log: decided command denied reviewer
-refused: command rm x by reviewer: denied ` + says + `
-commands: 
-events: ` + "`rm x`: denied " + says},
-		{"the reviewer allows", "", "", func(r *run) {
-			r.item(threadID, turnID, waiting)
-			r.reviews(`"c1"`, rm, "approved")
-			ran(r)
-		}, `
+refused: command rm x by reviewer: denied SAYS
+events: ‹rm x›: denied SAYS`},
+		{"the reviewer allows", "", "", waiting, reviews(`"c1"`, rm, "approved"), "completed", done, `
 log: decided command approved reviewer, begins command by reviewer, ends 0
-refused: 
 commands: rm x (exit 0) by "reviewer"
-events: ` + "`rm x`: allowed " + says + `, exec_command_begin, exec end `},
-		{"the reviewer takes too long", "", "", func(r *run) {
-			r.item(threadID, turnID, waiting)
-			r.reviews(`"c1"`, rm, "timedOut")
-			r.ends(waiting, "failed", "")
-		}, `
+events: ‹rm x›: allowed SAYS, exec_command_begin, exec end `},
+		{"the reviewer takes too long", "", "", waiting, reviews(`"c1"`, rm, "timedOut"), "failed", "", `
 log: decided command denied reviewer
-refused: command rm x by reviewer: not decided in time ` + says + `
-commands: 
-events: ` + "`rm x`: not decided in time " + says},
-		{"an end during the review", "", "", func(r *run) {
-			r.item(threadID, turnID, waiting)
-			r.review("started", `"c1"`, rm, "inProgress")
-			r.ends(waiting, "failed", "")
-		}, `
+refused: command rm x by reviewer: not decided in time SAYS
+events: ‹rm x›: not decided in time SAYS`},
+		{"an end during the review", "", "", waiting, func(r *run) { r.review("started", `"c1"`, rm, "inProgress") }, "failed", "", `
 log: decided command denied policy
 refused: command rm x by policy: declined by the policy of Codex
-commands: 
-events: ` + "`rm x`" + `: declined by the policy of Codex`},
-		{"an unknown verdict", "", "", func(r *run) {
-			r.item(threadID, turnID, waiting)
-			r.reviews(`"c1"`, rm, "Approved")
-			r.ends(waiting, "declined", "")
-		}, `
+events: ‹rm x›: declined by the policy of Codex`},
+		{"an unknown verdict", "", "", waiting, reviews(`"c1"`, rm, "Approved"), "declined", "", `
 log: decided command denied policy
 refused: command rm x by policy: declined by the policy of Codex
-commands: 
-events: ` + "`rm x`" + `: Codex's reviewer, a model, ended with the unknown word "Approved", which counts as no approval, which says: "no \\x1b[1m way", ` + "`rm x`" + `: declined by the policy of Codex`},
-		{"an unknown form", "", "", func(r *run) {
-			r.item(threadID, turnID, waiting)
+events: ‹rm x›: Codex's reviewer, a model, ended with the unknown word "Approved", which counts as no approval, which says: "no \\x1b[1m way", ‹rm x›: declined by the policy of Codex`},
+		{"an unknown form", "", "", waiting, func(r *run) {
 			for _, method := range []string{"started", "completed"} {
 				r.notify("item/autoApprovalReview/"+method, `{"threadId":%q,"turnId":%q,"reviewId":7,"targetItemId":{"id":"c1"},"action":"rm","review":["approved"]}`, threadID, turnID)
 			}
-			r.ends(waiting, "declined", "")
-		}, `
+		}, "declined", "", `
 log: decided command denied policy
 refused: command rm x by policy: declined by the policy of Codex
-commands: 
-events: an action that this version cannot show, :: Codex's reviewer, a model, ended with the unknown word "", which counts as no approval, ` + "`rm x`" + `: declined by the policy of Codex`},
-		{"an unknown action", "", "", func(r *run) {
-			r.item(threadID, turnID, waiting)
-			r.reviews(`"c1"`, `{"type":"removal","command":"rm y"}`, "approved")
-			ran(r)
-		}, `
+events: an action that this version cannot show, :: Codex's reviewer, a model, ended with the unknown word "", which counts as no approval, ‹rm x›: declined by the policy of Codex`},
+		{"an unknown action", "", "", waiting, reviews(`"c1"`, `{"type":"removal","command":"rm y"}`, "approved"), "completed", done, `
 log: begins command, ends 0
-refused: 
 commands: rm x (exit 0) by ""
-events: ` + "`rm x`: allowed by Codex's reviewer, a model, which counts as no approval" + `, which says: "no \\x1b[1m way", exec_command_begin, exec end `},
-		{"the reviewer denies, under finer rules", finer, "", func(r *run) {
-			r.item(threadID, turnID, waiting)
-			r.reviews(`"c1"`, rm, "denied")
-			r.ends(waiting, "declined", "")
-		}, `
+events: ‹rm x›: allowed by Codex's reviewer, a model, which counts as no approval, which says: "no \\x1b[1m way", exec_command_begin, exec end `},
+		{"the reviewer denies, under finer rules", finer, "", waiting, reviews(`"c1"`, rm, "denied"), "declined", "", `
 log: decided command denied reviewer
-refused: command rm x by reviewer: denied ` + says + `; it may have run in Codex's sandbox before
-commands: 
-events: ` + "`rm x`: denied " + says + `; it may have run in Codex's sandbox before`},
-		{"the reviewer denies the second run", "", "", func(r *run) {
-			r.item(threadID, turnID, running)
+refused: command rm x by reviewer: denied SAYS; it may have run in Codex's sandbox before
+events: ‹rm x›: denied SAYS; it may have run in Codex's sandbox before`},
+		{"the reviewer denies the second run", "", "", running, func(r *run) {
 			r.notify("item/commandExecution/outputDelta", `{"threadId":%q,"turnId":%q,"itemId":"c1","delta":"out\n"}`, threadID, turnID)
 			r.reviews(`"c1"`, rm, "denied")
-			r.ends(running, "declined", `,"aggregatedOutput":"out\n"`)
-		}, `
+		}, "declined", `,"aggregatedOutput":"out\n"`, `
 log: begins command, decided command denied reviewer, ends declined
-refused: command rm x by reviewer: denied ` + says + `; it has run in Codex's sandbox before, and this was about the run outside
+refused: command rm x by reviewer: denied SAYS; it has run in Codex's sandbox before, and this was about the run outside
 commands: rm x by ""
-events: exec_command_begin, ` + "`rm x`: denied " + says + `; it has run in Codex's sandbox before, and this was about the run outside, exec end declined`},
-		{"a person declines the second run", finer, elicit.Denied, func(r *run) {
-			r.item(threadID, turnID, waiting)
-			r.ask(askCommand, asks, second)
-			r.ends(waiting, "declined", "")
-		}, `
+events: exec_command_begin, ‹rm x›: denied SAYS; it has run in Codex's sandbox before, and this was about the run outside, exec end declined`},
+		{"a person declines the second run", finer, elicit.Denied, waiting, asks(second), "declined", "", `
 log: begins command, decided command denied page, ends declined
 refused: command rm x by page: declined
 commands: rm x by ""
-events: exec_command_begin, exec end declined, ` + "`rm x`" + `: declined; it has run in Codex's sandbox before, and this was about the run outside`},
-		{"a model says that it is the second run", "", elicit.Denied, func(r *run) {
-			r.item(threadID, turnID, waiting)
-			r.ask(askCommand, asks, second)
-			r.ends(waiting, "declined", "")
-		}, `
+events: exec_command_begin, exec end declined, ‹rm x›: declined; it has run in Codex's sandbox before, and this was about the run outside`},
+		{"a model says that it is the second run", "", elicit.Denied, waiting, asks(second), "declined", "", `
 log: decided command denied page
-refused: command rm x by page: declined
-commands: 
-events: `},
-		{"declined after an approval", "", elicit.Approved, func(r *run) {
-			r.item(threadID, turnID, waiting)
-			r.ask(askCommand, asks, "")
-			r.ends(waiting, "declined", "")
-		}, `
+refused: command rm x by page: declined`},
+		{"declined after an approval", "", elicit.Approved, waiting, asks(""), "declined", "", `
 log: decided command approved page, begins command by page, ends declined
-refused: 
 commands: rm x by "page"
-events: exec_command_begin, exec end declined, ` + "`rm x`" + `: declined; it may have run in Codex's sandbox before`},
-		{"the reviewer denies input", "", "", func(r *run) {
-			r.item(threadID, turnID, running)
-			r.reviews(`"c1"`, `{"type":"writeStdin","approvalId":"c2","processId":"7","stdin":"y\n","cwd":"/work"}`, "denied")
-			ran(r)
-		}, `
+events: exec_command_begin, exec end declined, ‹rm x›: declined; it may have run in Codex's sandbox before`},
+		{"the reviewer denies input", "", "", running, reviews(`"c1"`, `{"type":"writeStdin","approvalId":"c2","processId":"7","stdin":"y\n","cwd":"/work"}`, "denied"), "completed", done, `
 log: begins command, decided command denied reviewer, ends 0
-refused: command write_stdin --session-id 7 $'y\n' by reviewer: denied ` + says + `
+refused: command write_stdin --session-id 7 $'y\n' by reviewer: denied SAYS
 commands: rm x (exit 0) by ""
-events: exec_command_begin, ` + "`write_stdin --session-id 7 $'y\\n'`: denied " + says + `, exec end `},
-		{"the reviewer denies a host", "", "", func(r *run) {
-			r.item(threadID, turnID, running)
-			r.reviews(`null`, `{"type":"networkAccess","target":"https://h:443","host":"h","protocol":"https","port":443}`, "denied")
-			ran(r)
-		}, `
+events: exec_command_begin, ‹write_stdin --session-id 7 $'y\n'›: denied SAYS, exec end `},
+		{"the reviewer denies a host", "", "", running, reviews(`null`, `{"type":"networkAccess","target":"https://h:443","host":"h","protocol":"https","port":443}`, "denied"), "completed", done, `
 log: begins command, decided command denied reviewer, ends 0
-refused: command network-access https h by reviewer: denied ` + says + `
+refused: command network-access https h by reviewer: denied SAYS
 commands: rm x (exit 0) by ""
-events: exec_command_begin, ` + "`network-access https h`: denied " + says + `, exec end `},
-		{"the reviewer denies a patch", "", "", func(r *run) {
-			r.item(threadID, turnID, patchItem)
-			r.reviews(`"p1"`, `{"type":"applyPatch","cwd":"/work","files":["/repo/a"]}`, "denied")
-			r.ends(patchItem, "declined", "")
-		}, `
+events: exec_command_begin, ‹network-access https h›: denied SAYS, exec end `},
+		{"the reviewer denies a patch", "", "", patchItem, reviews(`"p1"`, patches, "denied"), "declined", "", `
 log: decided patch denied reviewer
-refused: patch /repo/a by reviewer: denied ` + says + `
-commands: 
-events: changes to /repo/a: denied ` + says},
-		{"the reviewer allows a patch", "", "", func(r *run) {
-			r.item(threadID, turnID, patchItem)
-			r.reviews(`"p1"`, `{"type":"applyPatch","cwd":"/work","files":["/repo/a"]}`, "approved")
-			r.ends(patchItem, "completed", "")
-		}, `
+refused: patch /repo/a by reviewer: denied SAYS
+events: changes to /repo/a: denied SAYS`},
+		{"the reviewer allows a patch", "", "", patchItem, reviews(`"p1"`, patches, "approved"), "completed", "", `
 log: decided patch approved reviewer, begins patch by reviewer, ends 0
-refused: 
-commands: 
-events: changes to /repo/a: allowed ` + says + `, patch_apply_begin, patch_apply_end`},
-		{"a slow patch", "", "", func(r *run) {
-			r.item(threadID, turnID, patchItem)
-			time.Sleep(5 * time.Second)
-			r.ends(patchItem, "completed", "")
-		}, `
+events: changes to /repo/a: allowed SAYS, patch_apply_begin, patch_apply_end`},
+		{"a slow patch", "", "", patchItem, waits, "completed", "", `
 log: begins patch, ends 0
-refused: 
-commands: 
 events: Codex runs changes to /repo/a, or still decides about it, patch_apply_begin, patch_apply_end`},
-		{"a patch without an end", "", "", func(r *run) { r.item(threadID, turnID, patchItem) }, `
+		{"a patch without an end", "", "", patchItem, nothing, "", "", `
 log: begins patch, ends the turn ended before the end was reported
-refused: 
-commands: 
 events: patch_apply_begin`},
-		{"the reviewer denies a tool", "", "", func(r *run) {
-			r.item(threadID, turnID, tool)
-			r.reviews(`"c1"`, `{"type":"mcpToolCall","server":"s","toolName":"write"}`, "denied")
-			r.ends(tool, "failed", `,"error":{"message":"This action was rejected"}`)
-		}, `
+		{"the reviewer denies a tool", "", "", tool, reviews(`"c1"`, writes, "denied"), "failed", `,"error":{"message":"This action was rejected"}`, `
 log: decided tool denied reviewer
-refused: other s/write by reviewer: denied ` + says + `
-commands: 
-events: s/write: denied ` + says},
-		{"the reviewer allows a tool that fails", "", "", func(r *run) {
-			r.item(threadID, turnID, tool)
-			r.reviews(`"c1"`, `{"type":"mcpToolCall","server":"s","toolName":"write"}`, "approved")
-			r.ends(tool, "failed", `,"error":{"message":"it broke"}`)
-		}, `
+refused: other s/write by reviewer: denied SAYS
+events: s/write: denied SAYS`},
+		{"the reviewer allows a tool that fails", "", "", tool, reviews(`"c1"`, writes, "approved"), "failed", `,"error":{"message":"it broke"}`, `
 log: decided tool approved reviewer, begins tool by reviewer, ends 1
-refused: 
-commands: 
-events: s/write: allowed ` + says + `, mcp_tool_call_begin, mcp_tool_call_end`},
-		{"a hook declines a tool", "", "", func(r *run) {
-			r.item(threadID, turnID, tool)
+events: s/write: allowed SAYS, mcp_tool_call_begin, mcp_tool_call_end`},
+		{"a hook declines a tool", "", "", tool, func(r *run) {
 			r.notify("hook/completed", `{"threadId":%q,"turnId":%q,"run":{"id":"permission-request:0:/h.json:c1","eventName":"permissionRequest","status":"blocked"}}`, threadID, turnID)
-			r.ends(tool, "failed", `,"error":{"message":"hook says no"}`)
-		}, `
+		}, "failed", `,"error":{"message":"hook says no"}`, `
 log: decided tool denied policy
 refused: other s/write by policy: declined by the policy of Codex
-commands: 
 events: s/write: declined by the policy of Codex`},
-		{"a person declines a tool", "", elicit.Denied, func(r *run) {
-			r.item(threadID, turnID, tool)
-			r.ask(askElicit, asked, `,"tool_name":"write"`)
-			r.ends(tool, "failed", `,"error":{"message":"user rejected MCP tool call"}`)
-		}, `
+		{"a person declines a tool", "", elicit.Denied, tool, asksTool(`,"tool_name":"write"`), "failed", `,"error":{"message":"user rejected MCP tool call"}`, `
 log: decided other denied page
-refused: other Allow Codex to call the tool "write" of the MCP server "s", outside the sandbox? by page: declined
-commands: 
-events: `},
-		{"a person approves a tool", "", elicit.Approved, func(r *run) {
-			r.item(threadID, turnID, tool)
-			r.ask(askElicit, asked, "") // as older versions ask
-			r.ends(tool, "completed", `,"result":{"content":[]}`)
-		}, `
+refused: other Allow Codex to call the tool "write" of the MCP server "s", outside the sandbox? by page: declined`},
+		{"a person approves a tool, as older versions ask", "", elicit.Approved, tool, asksTool(""), "completed", `,"result":{"content":[]}`, `
 log: decided other approved page, begins tool, ends 0
-refused: 
-commands: 
 events: mcp_tool_call_begin, mcp_tool_call_end`},
-		{"two items with one id, and the reviewer allows one", "", "", func(r *run) {
-			r.item(threadID, turnID, strings.Replace(waiting, "rm x", "rm y", 1))
+		{"two items with one id, and the reviewer allows one", "", "", strings.Replace(waiting, "rm x", "rm y", 1), func(r *run) {
 			r.item(threadID, turnID, waiting)
 			r.reviews(`"c1"`, `{"type":"command","command":"rm y","cwd":"/work"}`, "approved")
 			r.ends(waiting, "declined", "")
-		}, `
+		}, "", "", `
 log: decided command approved reviewer, decided command denied policy
 refused: command rm x by policy: declined by the policy of Codex
-commands: 
-events: ` + "`rm y`: allowed " + says + `, ` + "`rm x`" + `: declined by the policy of Codex`},
+events: ‹rm y›: allowed SAYS, ‹rm x›: declined by the policy of Codex`},
 	} {
 		inBubble(t, tt.name, func(t *testing.T, f *fake) {
 			f.policy = tt.policy
 			a := &account{t: t, decides: tt.decides}
-			must.Check(t, a.run(f, tt.play))
-			must.Equal(t, "account", strings.TrimPrefix(tt.want, "\n"), a.say())
+			must.Check(t, a.run(f, func(r *run) {
+				r.item(threadID, turnID, tt.item)
+				if tt.act(r); tt.status != "" {
+					r.ends(tt.item, tt.status, tt.more)
+				}
+			}))
+			want := strings.NewReplacer("‹", "`", "›", "`", "SAYS", `by Codex's reviewer, a model, which says: "no \\x1b[1m way"`).Replace(tt.want)
+			must.Equal(t, "account", strings.TrimPrefix(want, "\n"), a.say())
 		})
 	}
 }
@@ -420,7 +327,7 @@ func TestReviewOfSubAgent(t *testing.T) {
 			r.notify("guardianWarning", `{"threadId":%q,"message":"too many"}`, threadID)
 		})
 		must.OK(t, err)
-		must.Equal(t, "account", "log: decided command denied reviewer\nrefused: command rm x by reviewer: denied by Codex's reviewer, a model\ncommands: \n"+
+		must.Equal(t, "account", "log: decided command denied reviewer\nrefused: command rm x by reviewer: denied by Codex's reviewer, a model\n"+
 			"events: `rm x`: denied by Codex's reviewer, a model, Codex's reviewer: too many", a.say())
 	})
 }

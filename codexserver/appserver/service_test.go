@@ -231,44 +231,6 @@ func asks(r *run) {
 	r.askCommand(threadID, r.current())
 }
 
-// TestRefusedByCodex checks that the result of a turn has what Codex declined by its own policy, and what
-// no question could show.
-func TestRefusedByCodex(t *testing.T) {
-	item := `{"type":"commandExecution","id":"c1","command":"/bin/sh -c 'rm x'","cwd":"/work","status":"declined","commandActions":[]}`
-	for _, tt := range []struct {
-		name string
-		play func(r *run)
-		want []string
-	}{
-		{name: "a declined item", play: func(r *run) {
-			r.item(threadID, r.current(), command)
-			r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+item+`}`, threadID, r.current())
-		}, want: []string{"command /bin/sh -c 'rm x' in  by policy, policy: declined by the policy of Codex"}},
-		{name: "an item that a person declined", play: func(r *run) {
-			r.item(threadID, r.current(), command)
-			asks(r)
-			r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+item+`}`, threadID, r.current())
-		}, want: []string{"command /bin/sh -c 'rm x' in  by nobody, unsupported: this MCP client cannot show approval requests"}},
-		{name: "a request that no question shows", play: func(r *run) {
-			r.ask("item/commandExecution/requestApproval", `{"kind":"command","threadId":%q,"turnId":%q,"itemId":"c9","command":"touch x","cwd":"/work","startedAtMs":1,"additionalPermissions":{"network":{"enabled":true}}}`, threadID, r.current())
-		}, want: []string{"other item/commandExecution/requestApproval in  by policy, policy: it asks for further permissions, which a question about a command does not show"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			f := newFake(t)
-			f.turn = func(r *run) {
-				tt.play(r)
-				r.complete("completed")
-			}
-			so, _ := attended(t, f.engine(appserver.Options{}), "/work", changes.Options{}) // its end is the subject of others
-			var got []string
-			for _, r := range so.Refused {
-				got = append(got, fmt.Sprintf("%s %s in %s by %s, %s: %s", r.Kind, r.What, r.Cwd, r.By, r.Reason, r.Why))
-			}
-			must.Equal(t, "result", tt.want, got)
-		})
-	}
-}
-
 // attended runs a turn of a thread as the server does, and returns its result.
 func attended(t *testing.T, e engine.Engine, cwd string, o changes.Options) (protocol.TurnResult, error) {
 	t.Helper()
