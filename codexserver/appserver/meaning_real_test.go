@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -36,8 +37,11 @@ func TestRealMeaning(t *testing.T) {
 		{"a layer of a folder that is not trusted", "", "git init -q .; mkdir .codex; echo 'sandbox_mode = \"danger-full-access\"' > .codex/config.toml"},
 		{"finer rules", "[approval_policy.granular]\nsandbox_approval = true\nrules = false\nmcp_elicitations = true\n", ""},
 	}
-	for _, mode := range protocol.SandboxModes() {
-		for _, policy := range []protocol.ApprovalPolicy{protocol.ApprovalUntrusted, protocol.ApprovalOnRequest, protocol.ApprovalNever} {
+	for m, mode := range protocol.SandboxModes() {
+		for n, policy := range []protocol.ApprovalPolicy{protocol.ApprovalUntrusted, protocol.ApprovalOnRequest, protocol.ApprovalNever} {
+			if !nightly.Tests() && m != n { // neither key says anything about the other
+				continue
+			}
 			rows = append(rows, row{fmt.Sprint(mode, ", ", policy), fmt.Sprintf("sandbox_mode = %q\napproval_policy = %q\n", mode, policy), ""})
 		}
 		rows = append(rows, row{fmt.Sprint(mode, " with a table"), fmt.Sprintf("sandbox_mode = %q\n", mode) +

@@ -131,7 +131,9 @@ func TestRealNestedFolders(t *testing.T) {
 				await(t, filepath.Join(firstIn, "began"), done)
 				got, err := n.call(t.Context(), other, second, secondIn)
 				must.OK(t, err)
-				writeFile(t, moved, "")
+				for _, file := range []string{moved, filepath.Join(n.sub, "began")} { // for which the first one waits
+					writeFile(t, file, "")
+				}
 				t.Logf("%s\n%s", (<-done).Content, got.Content)
 				if n.written() {
 					t.Error("a command wrote outside of its sandbox")

@@ -212,19 +212,20 @@ func TestRealStartsNothing(t *testing.T) {
 		file   string // of the user's configuration
 		cfg    protocol.Config
 		starts string // among others; "" is nothing at all
+		night  bool   // by day TestSandboxOfTurns alone tells that its threads begin read-only, as those of another row
 	}{
-		{"nothing", "", protocol.Config{}, ""},
-		{"the folder may be written", "", protocol.Config{Sandbox: write}, ""},
-		{"the folder may be written, and nobody is asked", "", protocol.Config{Sandbox: write, ApprovalPolicy: protocol.ApprovalNever}, ""},
-		{"full access", "", protocol.Config{Sandbox: full, ApprovalPolicy: protocol.ApprovalNever}, ""},
-		{"by a key", "", protocol.Config{Overrides: raw("sandbox_mode", `"workspace-write"`)}, ""},
-		{"as configured", `sandbox_mode = "workspace-write"`, protocol.Config{}, ""},
-		{"full access as configured", `sandbox_mode = "danger-full-access"`, protocol.Config{}, ""},
-		{"by a profile of permissions", `default_permissions = ":workspace"`, protocol.Config{}, ""},
-		{"trusted", "", protocol.Config{Sandbox: write}, "server"},
+		{"nothing", "", protocol.Config{}, "", false},
+		{"the folder may be written", "", protocol.Config{Sandbox: write}, "", true},
+		{"the folder may be written, and nobody is asked", "", protocol.Config{Sandbox: write, ApprovalPolicy: protocol.ApprovalNever}, "", false},
+		{"full access", "", protocol.Config{Sandbox: full, ApprovalPolicy: protocol.ApprovalNever}, "", false},
+		{"by a key", "", protocol.Config{Overrides: raw("sandbox_mode", `"workspace-write"`)}, "", true},
+		{"as configured", `sandbox_mode = "workspace-write"`, protocol.Config{}, "", false},
+		{"full access as configured", `sandbox_mode = "danger-full-access"`, protocol.Config{}, "", true},
+		{"by a profile of permissions", `default_permissions = ":workspace"`, protocol.Config{}, "", false},
+		{"trusted", "", protocol.Config{Sandbox: write}, "server", false},
 	} {
 		for m, below := range []string{"", "a/b"} {
-			if !nightly.Tests() && n%2 != m {
+			if !nightly.Tests() && (n%2 != m || tt.night) {
 				continue
 			}
 			t.Run(tt.name+"/"+below, func(t *testing.T) {
