@@ -66,8 +66,8 @@ func (s *Settings) approvalKeys() []key {
 		{"approvals.schema", &a.Schema, unset{"empty"}, oneOf("empty", "decision", "auto", "decision-both"),
 			"[the form](approvals.md#every-answer-and-what-it-does): `empty`, `decision`, `auto`, `decision-both`"},
 		{"approvals.allow", &a.Allow, unset{[]any{}}, nil, ""},
-		{"approvals.deny", &a.Deny, unset{[]any{}}, nil, ""},
-		{"approvals.ask", &a.Ask, unset{[]any{}}, nil, "[rules](rules.md#rules): commands that run or are denied unasked, or asked about each time"},
+		{"approvals.deny", &a.Deny, unset{[]any{}}, inside, ""},
+		{"approvals.ask", &a.Ask, unset{[]any{}}, inside, "[rules](rules.md#rules): commands that run or are denied unasked, or asked about each time"},
 		{"approvals.hosts", &a.Hosts, "off", oneOf("off", "ask"),
 			"`ask`, or a rule that names a host: commands in `workspace-write` [ask for each host](approvals.md#the-network-by-the-host); `off`"},
 		{"approvals.log", &a.Log, unset{}, nil, "the file of [the log](approvals.md#the-log); `\"\"` keeps none. By default `codex-mcp/approvals.log` in `$CODEX_HOME`"},
@@ -247,6 +247,14 @@ func oneOf[W ~string](words ...W) check {
 		}
 		return nil
 	}
+}
+
+// inside fails for rules with outside, which only approvals.allow has.
+func inside(v reflect.Value) error {
+	if slices.ContainsFunc(v.Interface().([]Rule), func(r Rule) bool { return r.Outside }) {
+		return errors.New("outside: is for approvals.allow")
+	}
+	return nil
 }
 
 // each checks the words of a list. Its error names words, but not more.

@@ -44,8 +44,7 @@ type Settings struct {
 type ApprovalSettings struct {
 	elicit.Options
 	setting.Asking
-	Allow     []Rule
-	Ask, Deny []Beginning
+	Allow, Ask, Deny []Rule
 	// Hosts is "ask", not "off", if commands in the sandbox may ask for hosts of the network. See AskHosts.
 	Hosts string
 	// Log is nil for the default of the program, and "" for none.
@@ -70,25 +69,18 @@ func (a *ApprovalSettings) AskHosts() bool {
 
 // Rules returns the rules.
 func (a *ApprovalSettings) Rules() (rules approval.Rules) {
-	for _, r := range a.Allow {
-		if r.Host != "" {
-			rules.Hosts.Allow = append(rules.Hosts.Allow, r.Host)
-			continue
-		}
-		rules.Allow = append(rules.Allow, r.Rule)
-	}
-	sort := func(all []Beginning) (commands [][]string, hosts []string) {
-		for _, b := range all {
-			if b.Host != "" {
-				hosts = append(hosts, b.Host)
-				continue
+	sort := func(all []Rule, hosts *[]string, add func(approval.Rule)) {
+		for _, r := range all {
+			if r.Host != "" {
+				*hosts = append(*hosts, r.Host)
+			} else {
+				add(r.Rule)
 			}
-			commands = append(commands, b.Command)
 		}
-		return commands, hosts
 	}
-	rules.Deny, rules.Hosts.Deny = sort(a.Deny)
-	rules.Ask, rules.Hosts.Ask = sort(a.Ask)
+	sort(a.Allow, &rules.Hosts.Allow, func(r approval.Rule) { rules.Allow = append(rules.Allow, r) })
+	sort(a.Deny, &rules.Hosts.Deny, func(r approval.Rule) { rules.Deny = append(rules.Deny, r.Command) })
+	sort(a.Ask, &rules.Hosts.Ask, func(r approval.Rule) { rules.Ask = append(rules.Ask, r.Command) })
 	return rules
 }
 
@@ -157,29 +149,33 @@ func (h *HTTP) Locked(everywhere []string) []string {
 	return locked
 }
 
-// Rule is one of approvals.allow: a list of words, or a table
-// { command = […], outside = true, env = […] } or { host = "…" }.
+// Rule is one of approvals.allow: a list of words, the beginning of an argv, or a table
+// { command = […], outside = true, env = […] } or { host = "…" }. One of approvals.ask or approvals.deny has no outside.
 type Rule struct {
 	approval.Rule
 	Host string
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (r *Rule) UnmarshalJSON(b []byte) error {
+func (r *Rule) UnmarshalJSON(b []byte) (err error) {
 	var table struct {
 		Command []string `json:"command"`
 		Outside bool     `json:"outside"`
 		Env     []string `json:"env"`
+		Host    string   `json:"host"`
 	}
-	var one Beginning
-	if err := one.UnmarshalJSON(b); err == nil || one.Host != "" {
-		*r = Rule{approval.Rule{Command: one.Command}, one.Host}
-		return err
-	}
-	if json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) != nil || len(table.Command) == 0 {
+	var words []string
+	switch {
+	case json.Unmarshal(b, &words) == nil:
+		*r = Rule{Rule: approval.Rule{Command: words}}
+		return nil
+	case json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) != nil, (len(table.Command) > 0) == (table.Host != ""), table.Host != "" && (table.Outside || table.Env != nil):
 		return errors.New(`want a list of words such as ["go", "test"], {command = ["go", "test"], outside = true} or {host = "proxy.golang.org"}`)
-	}
-	if len(table.Env) > 0 && !table.Outside {
+	case table.Host != "":
+		*r = Rule{}
+		r.Host, err = decide.HostPattern(table.Host)
+		return err
+	case len(table.Env) > 0 && !table.Outside:
 		return errors.New("env: needs outside = true")
 	}
 	for _, name := range table.Env {
@@ -189,34 +185,6 @@ func (r *Rule) UnmarshalJSON(b []byte) error {
 	}
 	*r = Rule{Rule: approval.Rule{Command: table.Command, Outside: table.Outside, Environ: table.Env}}
 	return nil
-}
-
-// Beginning is one of approvals.ask or approvals.deny: a list of words, the beginning of an argv, or a table
-// { host = "…" }.
-type Beginning struct {
-	Command []string
-	Host    string
-}
-
-// UnmarshalJSON implements [json.Unmarshaler]. Host is set if the error is about a host.
-func (s *Beginning) UnmarshalJSON(b []byte) (err error) {
-	var table struct {
-		Host string `json:"host"`
-	}
-	var words []string
-	switch {
-	case json.Unmarshal(b, &words) == nil:
-		s.Command = words
-	case json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) == nil && table.Host != "":
-		s.Host = table.Host
-		var host string
-		if host, err = decide.HostPattern(table.Host); err == nil {
-			s.Host = host
-		}
-	default:
-		err = errors.New(`want a list of words such as ["git", "push"], or {host = "proxy.golang.org"}`)
-	}
-	return err
 }
 
 // sources are our settings before they are decoded.

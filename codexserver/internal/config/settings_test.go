@@ -159,8 +159,8 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 		{"[approvals]\nhosts = \"ask\"\nallow = [{host = \"*.NPMjs.org\"}, [\"go\"]]\ndeny = [[\"git\", \"push\"], {host = \"evil.example.com\"}]\nask = [{host = \"proxy.golang.org\"}]", "",
 			func(s *config.Settings) {
 				s.Approvals.Hosts, s.Approvals.Allow = "ask", []config.Rule{{Host: "*.npmjs.org"}, rule(false, "go")}
-				s.Approvals.Deny = []config.Beginning{{Command: []string{"git", "push"}}, {Host: "evil.example.com"}}
-				s.Approvals.Ask = []config.Beginning{{Host: "proxy.golang.org"}}
+				s.Approvals.Deny = []config.Rule{rule(false, "git", "push"), {Host: "evil.example.com"}}
+				s.Approvals.Ask = []config.Rule{{Host: "proxy.golang.org"}}
 			}},
 		{"[[approvals.allow]]\ncommand = [\"go\"]\noutside = true", "", allow(rule(true, "go"))},
 		{"", `approvals.allow=[["go"], {command=["make"], outside=true}]`, allow(rule(false, "go"), rule(true, "make"))},
