@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -46,6 +47,8 @@ const (
 	ofAgent     = `"threadId":"` + agentID + `","turnId":"agent-turn"`
 	execParams  = `{` + ofTurn + `,"itemId":"c1","command":"/bin/sh -c 'rm x'","cwd":"/work"}`
 	humanParams = `{` + ofTurn + `,"kind":"humanCommand","itemId":"c9","command":"/bin/sh -c 'rm x'","cwd":"/work","availableDecisions":["accept","decline","cancel"]}`
+	wcParams    = `{` + ofTurn + `,"itemId":"c9","command":"/bin/bash -lc 'wc made'","cwd":"/work"`
+	hostParams  = `{` + ofTurn + `,"itemId":"c9","cwd":"/work","networkApprovalContext":{"host":"h.example","protocol":"https"}`
 	patchParams = `{` + ofTurn + `,"itemId":"p1","reason":null,"grantRoot":null}`
 	moreParams  = `{` + ofTurn + `,"itemId":"x","cwd":"/work","permissions":{"network":{"enabled":true}}}`
 	toolParams  = `{` + ofTurn + `,"serverName":"s","mode":"form","_meta":{"codex_approval_kind":"mcp_tool_call","persist":["session"]},"message":"Run it?","requestedSchema":{"type":"object","properties":{}}}`
@@ -127,7 +130,20 @@ func questions() []question {
 		{"unknown thread", nil, withItems, askCommand, strings.Replace(execParams, threadID, "other", 1), denied, ""},
 		{"agent nobody announced", nil, withItems, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), denied, ""},
 		{"unknown kind", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"kind":"robotCommand",`, 1), denied, ""},
-		{"only a person", nil, nil, askCommand, humanParams, accepted, "rm x"},
+		{"a command", nil, nil, askCommand, wcParams + "}", accepted, "CallID:c9 Command:[/bin/bash -lc wc made] Cwd:/work LeavesSandbox:true Once:true."},
+		{"a command with a rule", nil, nil, askCommand, wcParams + `,"proposedExecpolicyAmendment":["wc","made"],"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc","made"]}},"cancel"]}`,
+			accepted, "Cwd:/work LeavesSandbox:true Once:true."},
+		{"another shell", nil, nil, askCommand, strings.Replace(wcParams, "/bin/bash", "/tmp/bash", 1) + "}", accepted, "Command:[/tmp/bash -lc wc made]"},
+		{"input", nil, nil, askCommand, wcParams + `,"kind":"writeStdin"}`, accepted, "Cwd:/work Reason:input for a command that is running FromEngine:true LeavesSandbox:true Once:true."},
+		{"only a person", nil, nil, askCommand, wcParams + `,"kind":"humanCommand","reason":"ask them"}`, accepted, "Cwd:/work Reason:ask them LeavesSandbox:true Once:true Human:true."},
+		{"another environment", nil, nil, askCommand, wcParams + `,"environmentId":"far"}`,
+			accepted, `Cwd:/work Reason:in the environment "far", not on this machine FromEngine:true LeavesSandbox:true Once:true Human:true.`},
+		{"a sub-agent", nil, withAgent, askCommand, strings.Replace(wcParams, ofTurn, ofAgent, 1) + "}", accepted, "Cwd:/work Reason:asked by the sub-agent /root/worker FromEngine:true LeavesSandbox:true Once:true."},
+		{"a host", nil, nil, askCommand, hostParams + "}", accepted, "Command:[network-access https h.example] Cwd:/work Reason:network access to h.example by https FromEngine:true Network:true Once:true."},
+		{"a host with a rule", nil, nil, askCommand, hostParams + `,"proposedNetworkPolicyAmendments":[{"action":"allow","host":"h.example"}]}`, accepted, "FromEngine:true Network:true Once:true."},
+		{"a host for the session", decide(elicit.ApprovedForSession), nil, askCommand, hostParams + "}", accepted, ""},
+		{"a patch", nil, withItems, askPatch, patchParams, accepted, "Cwd:/work Once:true."},
+		{"a tool of elsewhere", nil, nil, askElicit, strings.Replace(toolParams, `{`, `{"environmentId":"far",`, 1), acceptedForm, "far"},
 		{"only a person, for the session", decide(elicit.ApprovedForSession), nil, askCommand, humanParams, accepted, ""},
 		{"only a person, always", decide(elicit.ApprovedAlways), nil, askCommand, humanParams, denied, ""},
 		{"only a person, denied", decide(elicit.Denied), nil, askCommand, humanParams, denied, ""},
@@ -143,7 +159,6 @@ func questions() []question {
 		{"a patch that changes a file twice", nil, func(r *run) {
 			r.item(threadID, turnID, strings.Replace(patchItem, `[`, `[{"path":"/repo/a","kind":{"type":"add"},"diff":"y\n"},`, 1))
 		}, askPatch, patchParams, denied, ""},
-		{"a host for the session", decide(elicit.ApprovedForSession), nil, askCommand, `{` + ofTurn + `,"itemId":"c9","cwd":"/work","networkApprovalContext":{"host":"h","protocol":"https"}}`, accepted, ""},
 		{"no command", nil, nil, askCommand, `{` + ofTurn + `,"itemId":"c9"}`, denied, ""},
 		{"patch nobody announced", nil, nil, askPatch, patchParams, denied, ""},
 		{"no params", nil, withItems, askCommand, `{}`, denied, ""},
@@ -158,14 +173,13 @@ func questions() []question {
 		{"form answered twice over", answering(`{"action":"decline","action":"accept"}`, nil), nil, askElicit, formParams, `{"action":"decline","content":null}`, ""},
 		{"form not shown", answering("", elicit.ErrUnsupported), nil, askElicit, formParams, `{"action":"decline","content":null}`, ""},
 		{"form of Codex's own", answering(`{"action":"accept"}`, nil), nil, askElicit, strings.Replace(formParams, `"form"`, `"openai/form"`, 1), `{"action":"decline","content":null}`, ""},
-		{"input", answering(`{"action":"accept","content":{"q1":"A"}}`, nil), nil, askInput, inputParams, `{"answers":{"q1":{"answers":["A"]}}}`, ""},
+		{"questions of the model", answering(`{"action":"accept","content":{"q1":"A"}}`, nil), nil, askInput, inputParams, `{"answers":{"q1":{"answers":["A"]}}}`, ""},
 		{"input declined", answering(`{"action":"decline"}`, nil), nil, askInput, inputParams, `{"answers":{}}`, ""},
 		{"input secret", answering(`{"action":"accept","content":{"q1":"A"}}`, nil), nil, askInput, strings.Replace(inputParams, `"header"`, `"isSecret":true,"header"`, 1), `{"answers":{}}`, ""},
 		{"unknown request", nil, nil, "item/tool/call", `{` + ofTurn + `}`, "error: method not found", ""},
 		// Members and words that this package does not know. What a person cannot judge is refused.
 		{"a new member of a command", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"asRoot":true,`, 1), accepted, "asRoot = true"},
 		{"a new member that is null", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"asRoot":null,`, 1), accepted, "rm x"},
-		{"another environment", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"environmentId":"devbox-1",`, 1), accepted, `the environment "devbox-1"`},
 		{"another environment for permissions", nil, nil, askMore, strings.Replace(moreParams, `{`, `{"environmentId":"devbox-1",`, 1), `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `the environment "devbox-1"`},
 		{"this environment", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"environmentId":"local","approvalId":null,`, 1), accepted, "rm x"},
 		{"a new member of a host", nil, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","networkApprovalContext":{"host":"h","protocol":"quic","ports":[1]}}`, accepted, "ports = [1]"},
@@ -197,15 +211,14 @@ func shows(t *testing.T, shown *[]string) *recorder {
 	}
 	return &recorder{
 		exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-			if strings.Contains(q.Reason, "does not know") && (!q.Human || !q.Once) {
+			if strings.Contains(q.Reason, "does not know") && !q.Human {
 				t.Errorf("a rule may decide about %+v", q)
 			}
-			return show(strings.Join(append(q.Command, q.Reason), " "))
+			return show(members(q))
 		},
-		patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
-			return show(strings.Join(q.Notes, " "))
-		},
+		patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome { return show(members(q)) },
 		approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
+			must.Equal(t, "once", true, q.Once)
 			params, err := q.Params(elicit.Client{}, nil)
 			must.Check(t, err) // not the test's goroutine
 			return show(q.Message + "\n" + string(params))
@@ -217,7 +230,19 @@ func shows(t *testing.T, shown *[]string) *recorder {
 	}
 }
 
-// TestQuestions asks each question, and twice if the host shows it.
+// members shows the members of a request that are set, and ends with a full stop.
+func members(request any) string {
+	var all []string
+	for f, v := range reflect.ValueOf(request).Fields() {
+		if !v.IsZero() {
+			all = append(all, fmt.Sprintf("%s:%v", f.Name, v))
+		}
+	}
+	return strings.Join(all, " ") + "."
+}
+
+// TestQuestions asks each question, and twice if the host shows it: an approval counts once, and Codex is told of one, also
+// where it proposes to remember more.
 func TestQuestions(t *testing.T) {
 	for _, q := range questions() {
 		t.Run(q.name, func(t *testing.T) {
@@ -239,84 +264,6 @@ func TestQuestions(t *testing.T) {
 			if n := len(shown); (n > 0) != (q.shown != "") || n > 0 && (n != asks || !strings.Contains(shown[0], q.shown)) {
 				t.Errorf("a person sees %q, want %q each time", shown, q.shown)
 			}
-		})
-	}
-}
-
-// TestApprovedOnce approves all kinds of questions for the session, and accepts what Codex proposes
-// to remember. Each question offers one approval only, and Codex is told of one, so it asks again.
-func TestApprovedOnce(t *testing.T) {
-	exec := protocol.ExecApprovalRequest{CallID: "c9", Command: []string{"/bin/bash", "-lc", "wc made"}, Cwd: "/work", LeavesSandbox: true, Once: true}
-	with := func(change func(*protocol.ExecApprovalRequest)) protocol.ExecApprovalRequest {
-		r := exec
-		change(&r)
-		return r
-	}
-	const (
-		command = `"itemId":"c9","command":"/bin/bash -lc 'wc made'","cwd":"/work"`
-		host    = `"itemId":"c9","cwd":"/work","networkApprovalContext":{"host":"h.example","protocol":"https"}`
-	)
-	for name, tt := range map[string]struct {
-		method, params string
-		want           protocol.EventMsg // nil for a question in Codex's own words
-	}{
-		"a command":   {askCommand, command, exec},
-		"with a rule": {askCommand, command + `,"proposedExecpolicyAmendment":["wc","made"],"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc","made"]}},"cancel"]`, exec},
-		"another shell": {askCommand, strings.Replace(command, "/bin/bash", "/tmp/bash", 1), with(func(r *protocol.ExecApprovalRequest) {
-			r.Command = []string{"/tmp/bash", "-lc", "wc made"}
-		})},
-		"input": {askCommand, command + `,"kind":"writeStdin"`, with(func(r *protocol.ExecApprovalRequest) {
-			r.Reason, r.FromEngine = "input for a command that is running", true
-		})},
-		"only a person": {askCommand, command + `,"kind":"humanCommand","reason":"ask them"`, with(func(r *protocol.ExecApprovalRequest) { r.Reason, r.Human = "ask them", true })},
-		"another environment": {askCommand, command + `,"environmentId":"far"`, with(func(r *protocol.ExecApprovalRequest) {
-			r.Reason, r.FromEngine, r.Human = `in the environment "far", not on this machine`, true, true
-		})},
-		"a sub-agent": {askCommand, command, with(func(r *protocol.ExecApprovalRequest) {
-			r.Reason, r.FromEngine = "asked by the sub-agent /root/worker", true
-		})},
-		"a host": {askCommand, host, with(func(r *protocol.ExecApprovalRequest) {
-			r.Command = []string{"network-access", "https", "h.example"}
-			r.LeavesSandbox, r.Network, r.Reason, r.FromEngine = false, true, "network access to h.example by https", true
-		})},
-		"a host, with a rule": {askCommand, host + `,"proposedNetworkPolicyAmendments":[{"action":"allow","host":"h.example"}]`, with(func(r *protocol.ExecApprovalRequest) {
-			r.Command = []string{"network-access", "https", "h.example"}
-			r.LeavesSandbox, r.Network, r.Reason, r.FromEngine = false, true, "network access to h.example by https", true
-		})},
-		"a patch":             {askPatch, `"itemId":"p1"`, protocol.PatchApprovalRequest{CallID: "p1", Cwd: "/work", Once: true, Changes: map[string]protocol.FileChange{"/repo/a": {Add: &protocol.FileContent{Content: "x\n"}}}}},
-		"further permissions": {askMore, `"itemId":"x","cwd":"/work","permissions":{"network":{"enabled":true}}`, nil},
-		"the call of a tool":  {askElicit, `"serverName":"s","mode":"form","_meta":{"codex_approval_kind":"mcp_tool_call","persist":["session","always"]},"message":"Run it?","requestedSchema":{"type":"object","properties":{}}`, nil},
-		"a tool of elsewhere": {askElicit, `"environmentId":"far","serverName":"s","mode":"form","_meta":{"codex_approval_kind":"mcp_tool_call"},"message":"Run it?","requestedSchema":{"type":"object","properties":{}}`, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := decide(elicit.ApprovedForSession)
-			asked := 0
-			h.approve = func(_ context.Context, q *elicit.Question) elicit.Outcome {
-				if asked++; !q.Once || name == "a tool of elsewhere" && !strings.Contains(q.Message, "far") {
-					t.Errorf("asked %+v", q)
-				}
-				return elicit.Outcome{Decision: elicit.ApprovedForSession}
-			}
-			must.OK(t, turn(t, h, func(r *run) {
-				r.item(threadID, turnID, patchItem)
-				of := ofTurn
-				if name == "a sub-agent" {
-					withAgent(r)
-					of = ofAgent
-				}
-				for range 2 {
-					if answer := r.ask(tt.method, "{"+of+",%s}", tt.params); !strings.Contains(answer, "accept") && !strings.Contains(answer, `"scope":"turn"`) || strings.Contains(answer, "mendment") || strings.Contains(answer, "ession") {
-						t.Errorf("answered %s", answer)
-					}
-				}
-			}))
-			for _, e := range h.all() {
-				if e.EventType() == "exec_approval_request" || e.EventType() == "apply_patch_approval_request" {
-					asked++
-					must.Equal(t, "request", tt.want, e)
-				}
-			}
-			must.Equal(t, "asked", 2, asked)
 		})
 	}
 }
