@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -116,59 +115,6 @@ func canonical(t *testing.T, text string) any {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return v
-}
-
-// TestCallShapesInTheNativeEngine checks that a call's config cannot change a setting that a
-// call may not change, in any of its shapes.
-func TestCallShapesInTheNativeEngine(t *testing.T) {
-	const file = `
-model_provider = "local"
-notify = ["mine"]
-[model_providers.local]
-base_url = "http://localhost:1"
-[mcp_servers.files]
-command = "files"
-[mcp_servers."a.b"]
-command = "ab"
-[shell_environment_policy]
-exclude = ["MINE*"]
-`
-	own := loaded(t, file, config.Layers{})
-	for _, shape := range shapes(t, "calls.txt") {
-		if shape[0] != "ok" && shape[0] != "warn" {
-			continue // CallKeys refuses it
-		}
-		keys, _, err := callKeys(shape[1], false)
-		if err != nil {
-			t.Fatalf("%s: %v", shape[1], err)
-		}
-		if strings.Contains(shape[1], "allowed_domains") {
-			continue // a setting of the current Codex
-		}
-		got := loaded(t, file, config.Layers{Call: protocol.Config{FromCall: true, Overrides: keys}})
-		for name, s := range got.MCPServers { // a call may switch servers off
-			if s.Enabled != nil && !*s.Enabled {
-				s.Enabled = nil
-				got.MCPServers[name] = s
-			}
-		}
-		delete(got.MCPServers, "happy")
-		type fixedKeys struct {
-			Providers map[string]config.Provider
-			Servers   map[string]config.MCPServer
-			Notify    []string
-			Set       map[string]string
-			Profile   bool
-			Named     []string
-		}
-		of := func(c *config.Config) fixedKeys {
-			return fixedKeys{c.ModelProviders, c.MCPServers, c.Notify, c.ShellEnvironment.Set, c.ShellEnvironment.UseProfile, c.NamedRoots}
-		}
-		must.Equal(t, shape[1], of(own), of(got), cmpopts.EquateEmpty())
-		if !slices.Contains(got.ShellEnvironment.Exclude, "MINE*") {
-			t.Errorf("%s: a pattern from the files is missing: %q", shape[1], got.ShellEnvironment.Exclude)
-		}
-	}
 }
 
 // TestNarrowEnvironment checks that a call can hide variables from commands, but cannot show them more.

@@ -81,18 +81,6 @@ func raw(key, value string) (o protocol.Overrides) {
 	return o
 }
 
-// TestByteOrderMark reads files as editors of Windows write them.
-func TestByteOrderMark(t *testing.T) {
-	dir := home(t, map[string]string{"config.toml": "\ufeff" + file, "codex-mcp.toml": "\ufeff[approvals]\npage_port = 7\n"})
-	c, err := config.Load(config.Layers{Home: dir})
-	if err != nil || c.Model != "from file" {
-		t.Errorf("%+v, %v", c, err)
-	}
-	if s, _, err := config.LoadSettings(dir, nil); err != nil || s.Approvals.PagePort != 7 {
-		t.Errorf("%+v, %v", s, err)
-	}
-}
-
 func TestPrecedence(t *testing.T) {
 	type result struct {
 		Model     string
