@@ -136,28 +136,27 @@ func (c *child) exec(ctx context.Context, out *run.Capture, p *apptypes.ExecPara
 		defer c.mu.Unlock()
 		delete(c.checks, p.ProcessID)
 	}()
+	over, ended := context.WithCancel(context.Background())
+	defer ended()
+	defer context.AfterFunc(ctx, func() {
+		c.run.Go(func() {
+			failed := c.control(over, apptypes.CallCommandExecTerminate, apptypes.ExecRef{ProcessID: p.ProcessID}, nil)
+			select {
+			case <-over.Done():
+			case <-time.After(interruptLimit):
+				c.kill(errors.Join(late(apptypes.CallCommandExec, interruptLimit), failed))
+			}
+		})
+	})()
 	var reply apptypes.ExecReply
-	done := make(chan struct{})
-	c.run.Go(func() {
-		defer close(done)
-		err = c.explain(context.Background(), c.app.Call(context.Background(), apptypes.CallCommandExec, p, &reply))
-	})
-	select {
-	case <-done:
-		if err != nil {
-			return -1, err
-		}
-		return int(reply.ExitCode), nil
-	case <-ctx.Done():
+	err = c.app.Call(context.Background(), apptypes.CallCommandExec, p, &reply)
+	switch {
+	case ctx.Err() != nil:
+		return -1, context.Cause(ctx)
+	case err != nil:
+		return -1, c.explain(context.Background(), err)
 	}
-	late := errors.Join(late(apptypes.CallCommandExec, interruptLimit), c.control(context.Background(), apptypes.CallCommandExecTerminate, apptypes.ExecRef{ProcessID: p.ProcessID}, nil))
-	select {
-	case <-done:
-	case <-time.After(interruptLimit):
-		c.kill(late)
-		<-done
-	}
-	return -1, context.Cause(ctx)
+	return int(reply.ExitCode), nil
 }
 
 // printed adds a piece of output to the check that printed it.
