@@ -173,7 +173,7 @@ func ReadCall(call protocol.Overrides) (protocol.Overrides, error) {
 		if JoinKey(name) != name { // whoever splits it again would find another key
 			return nil, fmt.Errorf("key %q: want a name without quotes, dots and spaces", name)
 		}
-		tree[name] = withoutTexts(tree[name], typeAt(reflect.TypeFor[document](), []string{name}))
+		tree[name] = withoutTexts(tree[name], typeAt(reflect.TypeFor[document](), name))
 	}
 	return tree, nil
 }
@@ -182,7 +182,7 @@ func ReadCall(call protocol.Overrides) (protocol.Overrides, error) {
 func withoutTexts(v any, t reflect.Type) any {
 	if table, is := v.(layer); is && t != nil {
 		for name, member := range table {
-			table[name] = withoutTexts(member, typeAt(t, []string{name}))
+			table[name] = withoutTexts(member, typeAt(t, name))
 		}
 	}
 	given, _ := v.(string)

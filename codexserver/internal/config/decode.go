@@ -2,7 +2,7 @@ package config
 
 import (
 	"fmt"
-	"iter"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -15,49 +15,37 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// fieldsOf ranges over the keys that a table has fields for, the tag json, and their types. Those of structs that it
-// embeds are among them.
-func fieldsOf(table reflect.Type) iter.Seq2[string, reflect.Type] {
-	return func(yield func(string, reflect.Type) bool) {
-		for f := range table.Fields() {
-			if f.Anonymous {
-				for name, t := range fieldsOf(f.Type) {
-					if !yield(name, t) {
-						return
-					}
-				}
-				continue
-			}
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" && !yield(name, f.Type) {
-				return
-			}
-		}
+// fieldsOf returns the keys that a table has fields for, the tag json, with their types. Those of structs that it
+// embeds are among them. Callers must not change the map.
+func fieldsOf(table reflect.Type) map[string]reflect.Type {
+	if table == reflect.TypeFor[document]() {
+		return documentFields()
 	}
+	return fieldsIn(table)
 }
 
-// typeAt returns the type of the value at a path below a table, or nil.
-func typeAt(t reflect.Type, path []string) reflect.Type {
-	for _, name := range path {
-		switch t.Kind() {
-		case reflect.Struct:
-			table := t
-			t = nil
-			for field, is := range fieldsOf(table) {
-				if field == name {
-					t = is
-				}
-			}
-			if t == nil {
-				return nil
-			}
-		case reflect.Map:
-			t = t.Elem()
-		default:
-			return nil
+func fieldsIn(table reflect.Type) map[string]reflect.Type {
+	all := map[string]reflect.Type{}
+	for f := range table.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.Anonymous {
+			maps.Copy(all, fieldsIn(f.Type))
+		} else if name != "" && name != "-" {
+			all[name] = f.Type
 		}
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
+	}
+	return all
+}
+
+// typeAt returns the type of a value in a table, or nil.
+func typeAt(table reflect.Type, name string) (t reflect.Type) {
+	switch table.Kind() {
+	case reflect.Struct:
+		t = fieldsOf(table)[name]
+	case reflect.Map:
+		t = table.Elem()
+	}
+	if t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
 	return t
 }

@@ -21,15 +21,13 @@ type document struct {
 	Features map[string]bool   `json:"features"`
 }
 
-// documentTypes returns the types of the keys of a document, which each conversation reads.
-var documentTypes = sync.OnceValue(func() map[string]reflect.Type { return maps.Collect(fieldsOf(reflect.TypeFor[document]())) })
+// documentFields are the keys of a document, which each conversation reads.
+var documentFields = sync.OnceValue(func() map[string]reflect.Type { return fieldsIn(reflect.TypeFor[document]()) })
 
 // known returns the keys of a table of config.toml that need no warning. codex is true where those do not that
 // only Codex reads.
 func known(table reflect.Type, codex bool) (names []string) {
-	for name := range fieldsOf(table) {
-		names = append(names, name)
-	}
+	names = slices.Sorted(maps.Keys(fieldsOf(table)))
 	switch table {
 	case reflect.TypeFor[document](), reflect.TypeFor[Config]():
 		if names = append(names, strings.Fields(ignoredKeys)...); codex {
@@ -65,17 +63,12 @@ func unknownKeys(v any, t reflect.Type, path []string, codex bool) (found []unkn
 		}
 	}
 	table, _ := v.(layer)
-	if len(table) == 0 {
-		return found
-	}
-	keys, types := slices.Sorted(maps.Keys(table)), map[string]reflect.Type{}
-	if t == reflect.TypeFor[document]() {
-		types = documentTypes()
-	} else if t.Kind() == reflect.Struct {
-		types = maps.Collect(fieldsOf(t))
-	}
-	for _, key := range keys {
-		if t.Kind() != reflect.Struct || types[key] != nil {
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		if is := typeAt(t, key); is != nil {
+			below(key, table[key], is)
+			continue
+		}
+		if t.Kind() != reflect.Struct {
 			continue
 		}
 		names := known(t, codex)
@@ -86,16 +79,6 @@ func unknownKeys(v any, t reflect.Type, path []string, codex bool) (found []unkn
 			names = append(names, ourTables...)
 		}
 		found = append(found, unknown{text.Nearest(key, slices.Values(names)), append(slices.Clip(path), key)})
-	}
-	for _, key := range keys {
-		is := types[key]
-		if t.Kind() == reflect.Map {
-			is = t.Elem()
-		}
-		if is != nil && is.Kind() == reflect.Pointer {
-			is = is.Elem()
-		}
-		below(key, table[key], is)
 	}
 	return found
 }
