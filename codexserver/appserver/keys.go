@@ -48,15 +48,12 @@ func (k keys) without(others keys) keys {
 	return rest
 }
 
-// find returns a value, nil if it is missing.
-func (k keys) find(path ...string) any { return config.At(k, path...) }
-
 // table returns a table, nil if there is none.
-func (k keys) table(path ...string) keys { return tableOf(k.find(path...)) }
+func (k keys) table(path ...string) keys { return tableOf(config.At(k, path...)) }
 
 // text returns a value as JSON, nil if it is missing or null, or has no such form.
 func (k keys) text(path ...string) stdjson.RawMessage {
-	v := k.find(path...)
+	v := config.At(k, path...)
 	if v == nil {
 		return nil
 	}

@@ -274,7 +274,7 @@ func Load(l Layers) (*Config, error) {
 			return nil, fmt.Errorf("%s: is set for the whole server, not for one call", key)
 		}
 	}
-	if err := startsNothing(call); err != nil {
+	if err := startsNothing("", call); err != nil {
 		return nil, err
 	}
 	Merge(call, arguments(l.Call))
@@ -333,21 +333,20 @@ func Load(l Layers) (*Config, error) {
 	return c, err
 }
 
-// startsNothing fails for a call's configuration, also in one of its profiles, that names a program which prints a key: it
-// would run outside the sandbox, unasked.
-func startsNothing(call layer) error {
-	places := map[string]any{"": call}
+// startsNothing fails for a call's configuration at a place, also in one of its profiles, that names a program which
+// prints a key: it would run outside the sandbox, unasked.
+func startsNothing(at string, call layer) error {
+	providers, _ := call["model_providers"].(layer)
+	for name := range providers {
+		if At(providers, name, "auth") != nil {
+			return fmt.Errorf("%smodel_providers.%s.auth: names a program, so no call sets it", at, JoinKey(name))
+		}
+	}
 	profiles, _ := call["profiles"].(layer)
 	for name, profile := range profiles {
-		places["profiles."+JoinKey(name)+"."] = profile
-	}
-	for at, place := range places {
-		table, _ := place.(layer)
-		providers, _ := table["model_providers"].(layer)
-		for name, provider := range providers {
-			if table, is := provider.(layer); is && table["auth"] != nil {
-				return fmt.Errorf("%smodel_providers.%s.auth: names a program, so no call sets it", at, JoinKey(name))
-			}
+		table, _ := profile.(layer)
+		if err := startsNothing("profiles."+JoinKey(name)+".", table); err != nil {
+			return err
 		}
 	}
 	return nil
