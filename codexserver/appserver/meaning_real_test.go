@@ -21,6 +21,7 @@ import (
 // TestRealMeaning compares what this package takes Codex's configuration to mean with what Codex makes of it: the sandbox,
 // the policy and the provider of a thread that starts without any of them.
 func TestRealMeaning(t *testing.T) {
+	t.Parallel()
 	type row struct{ name, config, lay string } // W is the working folder
 	trust := func(folder, level string) string {
 		return fmt.Sprintf("[projects.%q]\ntrust_level = %q\n", folder, level)

@@ -17,6 +17,7 @@ import (
 // TestRealPerson has a person decide where config.toml, and a trusted call, have a model: in a new thread, in a
 // resumed one, and in one that another process of Codex resumes.
 func TestRealPerson(t *testing.T) {
+	t.Parallel()
 	r := newReal(t, "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"\napprovals_reviewer = \"auto_review\"",
 		escalated("c1"), report, escalated("c2"), report, escalated("c3"), report)
 	r.options = &appserver.Options{CodexHome: r.home, Codex: setting.Codex{Reviewer: setting.ReviewerPerson}}

@@ -158,6 +158,7 @@ func (r *real) manage(t *testing.T, requirements string) {
 
 // TestRealNetwork has a command reach a host that no rule allows. Codex asks about the host.
 func TestRealNetwork(t *testing.T) {
+	t.Parallel()
 	needs(t, newQuestions)
 	for _, test := range []struct {
 		decides elicit.Decision
@@ -206,6 +207,7 @@ func TestRealNetwork(t *testing.T) {
 // starts, and the user's config.toml stays as it is. In a repository that the user has trusted in
 // Codex, they do start. By day, each is played in one of the two folders.
 func TestRealStartsNothing(t *testing.T) {
+	t.Parallel()
 	const write, full = protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess
 	for n, tt := range []struct {
 		name   string
@@ -287,6 +289,7 @@ func TestRealStartsNothing(t *testing.T) {
 // administrator's or those of docs/rules.md in the user's folder. Codex would run it in the sandbox
 // without one. Each time is asked, and only a question that says so needs a person.
 func TestRealRules(t *testing.T) {
+	t.Parallel()
 	needs(t, newQuestions)
 	const (
 		person = "[rules]\nprefix_rules = [{pattern = [{token = \"touch\"}], decision = \"prompt-user\"}]\n"

@@ -31,6 +31,7 @@ import (
 // has not. No supported version sends execCommandApproval and applyPatchApproval. A second environment
 // needs an exec-server.
 func TestRealQuestions(t *testing.T) {
+	t.Parallel()
 	needs(t, newQuestions)
 	call := func(id, tool string, arguments map[string]any) providertest.Turn {
 		return providertest.Call(providertest.Tool(id, tool, arguments))
@@ -130,6 +131,7 @@ func TestRealQuestions(t *testing.T) {
 // TestRealLeavesItselfOut checks that Codex does not start the bridge's own program as an
 // MCP server, whether its config.toml or the project's names it.
 func TestRealLeavesItselfOut(t *testing.T) {
+	t.Parallel()
 	for _, self := range []bool{false, true} {
 		t.Run(fmt.Sprint(self), func(t *testing.T) {
 			t.Parallel()

@@ -134,6 +134,7 @@ func TestRealIncomplete(t *testing.T) {
 // TestRealApprovals decides about a command, by the policy of the file too, a patch, two calls of an MCP
 // server's tool, and the command of a sub-agent.
 func TestRealApprovals(t *testing.T) {
+	t.Parallel()
 	const asks, agents = "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"\n", "features.multi_agent = true"
 	run := func(cmd string) providertest.Turn {
 		return providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": cmd}))

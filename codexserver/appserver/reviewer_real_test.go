@@ -118,6 +118,7 @@ func judge(t *testing.T, desk approval.Desk, told func(remark string), turns ...
 // TestRealReviewer has Codex's reviewer decide in the place of a person, and compares what was done with the result, its texts,
 // the events and the log.
 func TestRealReviewer(t *testing.T) {
+	t.Parallel()
 	verdicts := []struct{ name, text, says string }{
 		{"deny", deny, `denied by Codex's reviewer, a model, which says: "it writes outside"`}, {"allow", allow, "it is harmless"},
 		{"bad", "no JSON", "denied by Codex's reviewer, a model"}, {"fail", "", "denied by Codex's reviewer, a model"},
@@ -159,6 +160,7 @@ func TestRealReviewer(t *testing.T) {
 // TestRealOverrule has a person overrule a denial of Codex's reviewer, which then decides once more. Codex tells its model once,
 // with exactly the action. An instant answer overrules nothing, and the calling client is not asked.
 func TestRealOverrule(t *testing.T) {
+	t.Parallel()
 	for _, act := range judgedActs() {
 		kind := string(act.kind)
 		for _, tt := range []struct {
