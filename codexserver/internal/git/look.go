@@ -80,6 +80,7 @@ func take(ctx context.Context, root string, o *Options) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.look = true
 	if l.mirror = m; m.gitDir == "" {
 		l.files /= ownShare
 	}
@@ -97,12 +98,6 @@ func (l *look) begin(ctx context.Context) error {
 	data, written, err := l.indexFile()
 	if err == nil {
 		err = l.putIndex(data, written)
-	}
-	if err == nil { // git stores files as they are, but for line ends
-		err = l.setAttributes("* -filter -ident !working-tree-encoding")
-	}
-	if err == nil { // only the working tree is compared, so git needs no commit, which could be missing
-		err = os.WriteFile(filepath.Join(l.folder(), "HEAD"), []byte("ref: refs/heads/.none\n"), 0o600)
 	}
 	var names []string
 	if err == nil && data != nil {

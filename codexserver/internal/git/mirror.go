@@ -23,6 +23,7 @@ type mirror struct {
 	program
 	place Scratch
 	root  string // the working tree, or a folder without a repository
+	look  bool   // only the working tree is compared: git needs no commit, which could be missing, and stores files as they are but for line ends
 	// gitDir is the git folder of the working tree, commonDir the one that it shares with
 	// other working trees. They are often the same, and "" without a repository.
 	gitDir, commonDir string
@@ -151,7 +152,7 @@ func (m *mirror) make(ctx context.Context) (err error) {
 	if err = m.reserve(); err == nil {
 		m.confined, err = m.programs.Confine(m.scratch)
 	}
-	for _, dir := range []string{"info", "objects/info", "objects/pack"} {
+	for _, dir := range []string{"info", "objects/info"} {
 		err = cmp.Or(err, os.MkdirAll(filepath.Join(m.folder(), dir), 0o700))
 	}
 	ref, commit := "refs/heads/main", ""
@@ -164,6 +165,9 @@ func (m *mirror) make(ctx context.Context) (err error) {
 			err = m.share()
 		}
 	}
+	if m.look {
+		ref = "refs/heads/.none"
+	}
 	head := commit
 	if ref != "" {
 		head = "ref: " + ref
@@ -173,9 +177,14 @@ func (m *mirror) make(ctx context.Context) (err error) {
 	}
 	put("HEAD", []byte(head+"\n"))
 	put("objects/info/alternates", []byte("../lent\n"))
+	if line := ""; err == nil {
+		if m.look {
+			line = "* -filter -ident !working-tree-encoding"
+		}
+		err = m.setAttributes(line)
+	}
 	if err == nil {
-		m.usersSettings(ctx)
-		err = m.ownSettings(ctx)
+		err = m.readSettings(ctx)
 	}
 	if config, statErr := os.Stat(filepath.Join(m.commonDir, "config")); statErr == nil && config.Mode()&0o111 == 0 {
 		m.settings["core.filemode"] = "true" // modes count if the file system keeps them: else git's own files seem to be programs
@@ -199,11 +208,10 @@ func (m *mirror) share() error {
 	if err == nil {
 		m.attributes, err = m.small("info/attributes")
 	}
-	if err == nil {
-		err = m.setAttributes("")
-	}
 	for _, s := range shared {
-		err = cmp.Or(err, os.Symlink(filepath.Join(m.commonDir, s.name), filepath.Join(m.folder(), s.to)))
+		if to := filepath.Join(m.commonDir, s.name); exists(to) {
+			err = cmp.Or(err, os.Symlink(to, filepath.Join(m.folder(), s.to)))
+		}
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,18 +48,30 @@ func (m *mirror) systemFiles() []string {
 	return []string{"/etc/gitconfig", filepath.Join(filepath.Dir(filepath.Dir(paths.Real(m.binary))), "etc/gitconfig")}
 }
 
-// usersSettings reads the settings of the system and the user, with the files that they include, as git does for the
-// repository. For that git gets the repository's folder, and the mirror's in place of the repository's configuration.
-func (m *mirror) usersSettings(ctx context.Context) {
+// readSettings reads the settings of the system and the user, with the files that they include, as git does for the
+// repository, and then the repository's own. What cannot be read of the former sets nothing.
+func (m *mirror) readSettings(ctx context.Context) error {
 	if !slices.ContainsFunc(append(m.systemFiles(), userFiles()...), exists) {
-		return
+		return m.ownSettings(ctx)
 	}
-	c := call{env: []string{"GIT_DIR=" + m.folder()}}
-	if m.gitDir != "" {
+	c, all := call{env: []string{"GIT_DIR=" + m.folder()}}, false
+	if m.gitDir != "" { // git gets the repository's folder, for its name and branch, and the mirror's in place of its configuration
 		c.env = []string{"GIT_DIR=" + m.gitDir, "GIT_COMMON_DIR=" + m.folder()}
+		// One start of git reads all settings if the repository's own include nothing.
+		own, err := m.small("config")
+		if all = err == nil && !bytes.Contains(bytes.ToLower(own), []byte("include")) && !exists(filepath.Join(m.gitDir, "config.worktree")); all {
+			file := filepath.Join(m.folder(), "config")
+			if err := os.WriteFile(file, own, 0o600); err != nil {
+				return err
+			}
+			defer os.Remove(file)
+		}
 	}
-	_ = m.readSettings(ctx, c, "--includes") // what cannot be read sets nothing
+	if err := m.listSettings(ctx, c, "--includes"); err == nil && all {
+		return nil
+	}
 	maps.DeleteFunc(m.settings, func(key, _ string) bool { return strings.HasPrefix(key, "include") })
+	return m.ownSettings(ctx)
 }
 
 // ownSettings reads the repository's own settings as data, without the files that they include.
@@ -73,7 +86,7 @@ func (m *mirror) ownSettings(ctx context.Context) error {
 			continue
 		}
 		if err == nil {
-			err = m.readSettings(ctx, call{env: append(withoutUser[:len(withoutUser):len(withoutUser)], "GIT_DIR="+os.DevNull), stdin: string(data)}, "--no-includes", "--file=-")
+			err = m.listSettings(ctx, call{env: append(withoutUser[:len(withoutUser):len(withoutUser)], "GIT_DIR="+os.DevNull), stdin: string(data)}, "--no-includes", "--file=-")
 		}
 		if err != nil {
 			return fmt.Errorf("the repository's configuration: %w", err)
@@ -88,8 +101,8 @@ func (m *mirror) ownSettings(ctx context.Context) error {
 	return nil
 }
 
-// readSettings adds what git config lists to the settings, by their names in lower case.
-func (m *mirror) readSettings(ctx context.Context, c call, args ...string) (err error) {
+// listSettings adds what git config lists to the settings, by their names in lower case.
+func (m *mirror) listSettings(ctx context.Context, c call, args ...string) (err error) {
 	c.dir = m.root
 	if c.confined, err = m.programs.Confine(); err != nil {
 		return err
