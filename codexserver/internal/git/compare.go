@@ -12,14 +12,17 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	if l.after, err = l.see(ctx); err != nil {
 		return "", err
 	}
-	again := l.unnoticed()
-	present, gone, err := l.split(&l.after)
+	changed := l.changed()
+	present, err := l.split(&l.after, func(name string) bool {
+		return !changed[name] && l.before.others[name] == other{} || readable(l.path(name))
+	})
 	if err != nil {
 		return "", err
 	}
 	var sections map[string]string
-	if len(present)+len(gone) > 0 {
-		if sections, err = l.compareStored(ctx, present, append(gone, again...)); err != nil {
+	if len(changed) > 0 {
+		present = slices.DeleteFunc(present, func(name string) bool { return !changed[name] })
+		if sections, err = l.compareStored(ctx, changed, present); err != nil {
 			return "", err
 		}
 	}
@@ -29,38 +32,96 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	return l.join(sections, max), nil
 }
 
-// unnoticed adds the files to those that were seen after which git does not name although they may have changed: their
-// times in seconds are the same as before, or so is what git would store. It returns them, for git to read them again.
-func (l *look) unnoticed() (names []string) {
-	add := func(name string, before stat) {
-		s, err := lstat(l.path(name))
-		if _, seen := l.after.seen[name]; !seen && err == nil && s.is(modeFile) && s != before {
-			l.after.seen[name] = s
-			names = append(names, name)
+// changed returns the files that may have changed, and adds them to those that were seen after. The times of a file say so,
+// also those of one of which git does not say it: it compares them in seconds, and what it would store.
+func (l *look) changed() map[string]bool {
+	changed, real := map[string]bool{}, map[string]bool{}
+	for name := range l.after.seen {
+		changed[name] = true
+	}
+	for name, before := range l.tracked {
+		if now := l.nowIn(name, real); now.is(modeFile) && now != before {
+			changed[name], l.after.seen[name] = true, now
 		}
 	}
-	for name, s := range l.tracked {
-		add(name, s)
+	for name, before := range l.before.seen {
+		now, seen := l.after.seen[name]
+		if !seen {
+			now = l.nowIn(name, real)
+			l.after.seen[name] = now
+		}
+		if changed[name] = true; now == before && !before.is(modeFolder) && before.changed < l.since.UnixNano() {
+			delete(changed, name)
+		}
 	}
-	for name, s := range l.before.seen {
-		add(name, s)
-	}
-	return names
+	return changed
 }
 
-// compareStored stores what was written and compares the indexes. It returns no sections if git cannot make them.
-func (l *look) compareStored(ctx context.Context, present, gone []string) (sections map[string]string, err error) {
-	tree, err := l.git(ctx, call{}, "write-tree", "--missing-ok")
+// compareStored compares what changed files were with what is present. It returns no sections if git cannot make them.
+func (l *look) compareStored(ctx context.Context, changed map[string]bool, present []string) (sections map[string]string, err error) {
+	var before []string
+	for name, s := range l.before.seen {
+		_, isOther := l.before.others[name]
+		isModule := s.is(modeFolder) && slices.Contains(l.modules, name)
+		if (changed[name] || gives(name)) && !isOther && !isModule {
+			before = append(before, name)
+		}
+	}
+	if err = l.restore(ctx, before); err == nil {
+		err = l.list(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err = l.store(ctx, present, gone); err != nil {
+	was := map[string]entry{}
+	for line := range strings.SplitSeq(l.listed, "\x00") {
+		head, name, _ := strings.Cut(line, "\t")
+		if _, isOther := l.after.others[name]; changed[name] && !isOther {
+			fields := strings.Fields(head)
+			was[name] = entry{fields[1], fields[2]}
+		}
+	}
+	tree, err := l.writeTree(was)
+	if err == nil {
+		err = l.store(ctx, was, present)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if sections, err = l.diffIndex(ctx, strings.TrimSpace(tree)); err == nil {
+	if sections, err = l.diffIndex(ctx, tree); err == nil {
 		err = l.markConverted(ctx, present, sections)
 	}
 	return sections, err
+}
+
+// afterIndex is the index that has the changed files as they are now.
+const afterIndex = "after"
+
+// maxNames bounds the bytes of what git gets as arguments.
+const maxNames = 100 << 10
+
+// store stores files as they are. What they were decides of some how git does it.
+func (l *look) store(ctx context.Context, was map[string]entry, present []string) error {
+	var args []string
+	var lines strings.Builder
+	for _, name := range present {
+		if e, ok := was[name]; ok {
+			args = append(args, "--cacheinfo", e.mode+","+e.id+","+name)
+			lines.WriteString(e.mode + " " + e.id + "\t" + name + "\x00")
+		}
+	}
+	if lines.Len() > maxNames {
+		args = nil
+		if _, err := l.git(ctx, call{index: afterIndex, stdin: lines.String()}, "update-index", "-z", "--index-info"); err != nil {
+			return err
+		}
+	}
+	if len(present) == 0 {
+		return nil
+	}
+	args = slices.Concat([]string{"update-index", "--add", "--remove", "--replace"}, args, []string{"-z", "--stdin"})
+	_, err := l.git(ctx, call{index: afterIndex, options: onePack, stdin: zeros(present)}, args...)
+	return err
 }
 
 // compareOthers returns the changes of what git does not store.
@@ -89,8 +150,8 @@ func (l *look) compareOthers() map[string]Change {
 	return changes
 }
 
-// isNew reports whether git had no such file at the look.
+// isNew reports whether there was no such file at the look.
 func (l *look) isNew(name string) bool {
 	_, seen := l.after.seen[name]
-	return l.after.new[name] || !seen
+	return !l.before.seen[name].exists() && (l.after.new[name] || !seen)
 }

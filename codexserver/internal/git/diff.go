@@ -29,7 +29,7 @@ func (l *look) diffIndex(ctx context.Context, tree string) (sections map[string]
 		more = append(more, "--find-renames")
 	}
 	quoted := []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}
-	out, err := l.git(ctx, call{cut: maxDiff, options: quoted}, slices.Concat(args, more, []string{tree})...)
+	out, err := l.git(ctx, call{index: afterIndex, cut: maxDiff, options: quoted}, slices.Concat(args, more, []string{tree})...)
 	list, diff, whole := strings.Cut(out, "\x00\x00")
 	cut := len(out) == maxDiff
 	if err == nil && (whole || !cut) {
@@ -37,7 +37,7 @@ func (l *look) diffIndex(ctx context.Context, tree string) (sections map[string]
 		return l.sections(diff, cut), err
 	}
 	if ctx.Err() == nil {
-		if out, err = l.git(ctx, call{}, append(args, "--no-renames", tree)...); err == nil {
+		if out, err = l.git(ctx, call{index: afterIndex}, append(args, "--no-renames", tree)...); err == nil {
 			l.changes, err = parseChanges(out)
 		}
 	}

@@ -15,13 +15,14 @@
 //
 // # What a turn changed
 //
-// [Look] asks git status on the copied index what differs from it and what is new, and has git store these files in the
-// mirror's index. [Before.Compare] asks the same again, on that index, and compares both. The copy has the time of the
-// index, so git reads what may have changed in the second in which the index was written. What git cannot see, since it
-// compares times in seconds and looks past line ends, shows by exact times, where it may be. Large files are compared by
-// size and times. Nobody looks into submodules, other repositories and ignored files: [Before.Gaps] names them. No filter
-// and no encoding counts when git stores a file. A file that git would not write again as it is has no section in the
-// diff: it may have other line ends, or the index from before may have another form.
+// [Look] asks git status on the copied index what differs from it and what is new, and keeps the content of these files.
+// [Before.Compare] asks the same again. Git then compares those files alone that may have changed in between: what they
+// were, by the index or as they were kept, with what they are. The copy has the time of the index, so git reads what may
+// have changed in the second in which the index was written. What git cannot see, since it compares times in seconds and
+// looks past line ends, shows by exact times, where it may be. Large files are compared by size and times. Nobody looks into
+// submodules, other repositories and ignored files: [Before.Gaps] names them. No filter and no encoding counts when git
+// stores a file. A file that git would not write again as it is has no section in the diff: it may have other line ends,
+// or the index from before may have another form. Each look takes at most three times as long as git status.
 //
 // # Worktrees
 //

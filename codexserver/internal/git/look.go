@@ -43,6 +43,8 @@ type look struct {
 	// file system and the one of this system show.
 	since         time.Time
 	modules       []string        // the submodules of the index
+	listed        string          // the index, as list prints it, or "" if it has changed since
+	kept          map[string]span // the content of the files that differ from the index
 	tracked       map[string]stat // the files of the index that could change without git's notice
 	attributed    bool            // a file gives attributes to others, of the index or not
 	before, after content
@@ -116,20 +118,34 @@ func (l *look) begin(ctx context.Context) error {
 			l.tracked[name], _ = lstat(l.path(name))
 		}
 	}
-	present, gone, err := l.split(&l.before)
+	present, err := l.split(&l.before, func(string) bool { return true }) // which keep finds out
 	if err != nil {
 		return err
 	}
-	return l.store(ctx, present, gone)
+	if len(l.listed) > maxListed {
+		l.listed = ""
+	}
+	return l.keep(ctx, present)
+}
+
+// maxListed is how many bytes of a list a look keeps until the comparison.
+const maxListed = 4 << 20
+
+// list lists the index: for each file a letter, the mode, the object, the stage, and after a tab the name.
+func (l *look) list(ctx context.Context) (err error) {
+	if l.listed == "" {
+		l.listed, err = l.git(ctx, call{}, "ls-files", "-v", "--stage", "-z")
+	}
+	return err
 }
 
 // unflag makes git look at each file of the index that is there, and not see those that are not checked out. It returns
 // the names of the files.
 func (l *look) unflag(ctx context.Context) (names []string, err error) {
-	out, err := l.git(ctx, call{}, "ls-files", "-v", "--stage", "-z")
+	err = l.list(ctx)
 	var flags strings.Builder
-	for line := range strings.SplitSeq(out, "\x00") {
-		head, name, ok := strings.Cut(line, "\t") // a letter, the mode, the object and the stage
+	for line := range strings.SplitSeq(l.listed, "\x00") {
+		head, name, ok := strings.Cut(line, "\t")
 		if !ok {
 			continue
 		}
@@ -142,14 +158,25 @@ func (l *look) unflag(ctx context.Context) (names []string, err error) {
 			fmt.Fprintf(&flags, "0 %s\t%s\x00", strings.Fields(head)[2], name)
 		case hidden || head[0] >= 'a': // a small letter is that of a file that git assumes unchanged
 			fmt.Fprintf(&flags, "%s\t%s\x00", head[2:], name)
-		default:
+		case isName(name):
 			names = append(names, name)
 		}
 	}
 	if err == nil && flags.Len() > 0 {
+		l.listed = ""
 		_, err = l.git(ctx, call{stdin: flags.String()}, "update-index", "-z", "--index-info")
 	}
 	return names, err
+}
+
+// isName reports whether git may have a file of that name in a working tree. The index could have others.
+func isName(name string) bool {
+	for part := range strings.SplitSeq(strings.TrimSuffix(name, "/"), "/") {
+		if part == "" || part == "." || part == ".." || strings.EqualFold(part, ".git") {
+			return false
+		}
+	}
+	return true
 }
 
 // maxIndex is the size of the largest index in bytes.
@@ -200,7 +227,7 @@ func (l *look) see(ctx context.Context) (content, error) {
 			continue
 		}
 		switch state, name := line[:2], line[3:]; {
-		case l.inScratch(name):
+		case l.inScratch(name), !isName(name):
 		case state == "!!":
 			r.ignored = append(r.ignored, name)
 		case strings.HasSuffix(name, "/"):
@@ -293,28 +320,22 @@ func isRead(name string) bool {
 	return false
 }
 
-// onePack makes git write one pack. An object file for each of many files takes three times as long.
-// Git writes large files to a pack, so all files count as large.
-var onePack = []string{"-c", "core.bigFileThreshold=1", "-c", "core.multiPackIndex=false"} // git looks for such an index for each file
-
-// split says which of the files git reads, and which are gone. The rest are others.
-func (l *look) split(r *content) (present, gone []string, err error) {
+// split says which of the files git can store. The rest are others, or gone.
+func (l *look) split(r *content, readable func(name string) bool) (present []string, err error) {
 	left := int64(maxBytes)
 	if l.gitDir == "" {
 		left = maxOwnBytes
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.seen)) {
 		switch s := r.seen[name]; {
-		case s.is(modeFile) && (s.size > maxContent || !readable(l.path(name))):
+		case s.is(modeFile) && (s.size > maxContent || !readable(name)):
 			r.others[name] = other{notStored, s}
 		case s.is(modeFile):
 			left -= s.size
 			present = append(present, name)
 		case s.is(modeLink), s.is(modeFolder) && slices.Contains(l.modules, name):
 			present = append(present, name)
-		case !s.exists(), s.is(modeFolder):
-			gone = append(gone, name)
-		default:
+		case s.exists() && !s.is(modeFolder):
 			r.others[name] = other{specialFile, stat{mode: s.mode & modeType}}
 		}
 	}
@@ -324,30 +345,7 @@ func (l *look) split(r *content) (present, gone []string, err error) {
 	case left < 0:
 		err = fmt.Errorf("%w: its new and changed files have too many bytes", errLarge)
 	}
-	return present, gone, err
-}
-
-// maxNames bounds the bytes of the names that git gets as arguments.
-const maxNames = 100 << 10
-
-// store takes the files that are gone out of the index, and then puts those that are present into it as they are.
-func (l *look) store(ctx context.Context, present, gone []string) error {
-	args := []string{"update-index", "--force-remove"}
-	switch names := zeros(gone); {
-	case len(gone)+len(present) == 0:
-		return nil
-	case len(names) > maxNames:
-		if _, err := l.git(ctx, call{stdin: names}, append(args, "-z", "--stdin")...); err != nil {
-			return err
-		}
-	default: // in one call with the others
-		for _, name := range gone {
-			args = append(args, "./"+name) // it may begin with a hyphen
-		}
-	}
-	args = append(args, "--no-force-remove", "--add", "--remove", "--replace", "-z", "--stdin")
-	_, err := l.git(ctx, call{options: onePack, stdin: zeros(present)}, args...)
-	return err
+	return present, err
 }
 
 // indexFile returns the repository's index, or nil without one, and when it was written.

@@ -31,6 +31,7 @@ type mirror struct {
 	includes          bool              // the repository's own configuration includes files
 	attributes        []byte            // the repository's own, which are in no file of the working tree
 	scratch           string            // the temporary folder, or "" before it is made
+	inside            string            // the folder of all mirrors, with a slash at its end, if it is in the working tree
 	confined          *box.Confinement
 	held              *os.File // the temporary folder, locked
 }
@@ -65,6 +66,9 @@ func (m *mirror) reserve() error {
 	}
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if rel, ok := paths.Within(dir, m.root); ok && err == nil {
+		m.inside = filepath.ToSlash(rel) + "/"
 	}
 	for err == nil && m.held == nil {
 		var f *os.File
@@ -120,7 +124,7 @@ func (m *mirror) path(name string) string { return filepath.Join(m.root, filepat
 
 // inScratch reports whether a file belongs to a mirror.
 func (m *mirror) inScratch(name string) bool {
-	return m.scratch != "" && paths.Below(m.path(name), filepath.Dir(m.scratch))
+	return m.inside != "" && strings.HasPrefix(name, m.inside)
 }
 
 func (m *mirror) folder() string { return filepath.Join(m.scratch, "git") }
@@ -130,8 +134,8 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 	if err := m.make(ctx); err != nil {
 		return "", err
 	}
-	c.dir, c.confined = m.root, m.confined
-	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_WORK_TREE=" + m.root, "GIT_INDEX_FILE=" + filepath.Join(m.scratch, cmp.Or(c.index, "index"))})
+	c.dir, c.confined = cmp.Or(c.tree, m.root), m.confined
+	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_WORK_TREE=" + c.dir, "GIT_INDEX_FILE=" + filepath.Join(m.scratch, cmp.Or(c.index, "index"))})
 	if file := m.excludes(); file != "" {
 		c.options = append([]string{"-c", "core.excludesFile=" + file}, c.options...)
 	}

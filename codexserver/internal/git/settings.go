@@ -103,9 +103,11 @@ func (m *mirror) ownSettings(ctx context.Context) error {
 
 // listSettings adds what git config lists to the settings, by their names in lower case.
 func (m *mirror) listSettings(ctx context.Context, c call, args ...string) (err error) {
-	c.dir = m.root
-	if c.confined, err = m.programs.Confine(); err != nil {
-		return err
+	c.dir, c.confined = m.root, m.confined
+	if c.confined == nil {
+		if c.confined, err = m.programs.Confine(); err != nil {
+			return err
+		}
 	}
 	out, err := m.run(ctx, c, append([]string{"config", "--list", "-z"}, args...)...)
 	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
@@ -135,8 +137,14 @@ const constants = `[core]
 // letters are those of the values of settings.
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
+// fewFiles is the size in bytes of an index of so few files that git takes longer to start threads for them.
+const fewFiles = 1 << 20
+
 func (m *mirror) config() []byte {
 	text := []byte(constants)
+	if info, err := os.Stat(filepath.Join(m.gitDir, "index")); err == nil && info.Size() < fewFiles {
+		text = append(text, "[core]\n\tpreloadIndex = false\n"...)
+	}
 	for _, section := range sections {
 		for name := range strings.FieldsSeq(section.settings) {
 			if value := m.settings[section.name+"."+name]; value != "" && strings.Trim(value, letters) == "" {

@@ -49,6 +49,44 @@ func changes(t *testing.T, s *git.Before) string {
 	return b.String()
 }
 
+// TestChanged has changes of files that a look treats in a way of their own.
+func TestChanged(t *testing.T) {
+	rows := map[string]struct{ lay, act, want string }{
+		"names that git sorts as if folders ended with a slash": {"mkdir a a.b; touch a/x a.b/x a-b a0 a=; git add .", "for f in a/x a.b/x a-b a0 a=; do echo x > $f; done",
+			"update >a-b +\nupdate >a.b/x +\nupdate >a/x +\nupdate >a0 +\nupdate >a= +\n"},
+		"a large file that differed and stays":   {"truncate -s 20M large; git add large; echo x >> large", "echo x > a", "add >a +\n"},
+		"a file that differed and is as indexed": {"echo 1 > x", "git checkout -q x", "update >x +-\n"},
+		"a file that was not known and is gone":  {"echo n > n", "rm n", "delete >n -\n"},
+		"a file that was not known and moves":    {"seq 9 > n", "mv n m", "rename n>m \n"},
+		"a file that was gone and comes back":    {"rm x", "git checkout -q x", "add >x +\n"},
+		"a file that was a folder":               {"rm x; mkdir x; echo y > x/y", "rm -r x; git checkout -q x", "add >x +\ndelete >x/y -\n"},
+		"a folder that was a file":               {"mkdir d; echo d > d/d; git add d; rm -r d; echo f > d", "rm d; git checkout -q d", "delete >d -\nadd >d/d +\n"},
+		"a link that differed":                   {"rm x; ln -s a x", "rm x; ln -s b x", "update >x +-\n"},
+		"a program that differed":                {"chmod +x x; echo 1 > x", "echo 2 > x", "update >x +-\n"},
+		"line ends of a file that differed": {"echo '* text=auto' > .gitattributes; git add .; printf '1\\r\\n2\\r\\n' > x", "printf '1\\r\\n3\\r\\n' > x",
+			"update >x +-\n"},
+		"line ends by attributes that differed": {"echo '* text' > .gitattributes; printf '1\\r\\n2\\r\\n' > x", "printf '1\\r\\n3\\r\\n' > x",
+			"update >x +-\n"},
+		"a name that git would not store": {"mkdir ./-git; echo c > ./-git/config; git add .; rm -r ./-git; sed -i 's#-git/config#.git/config#' .git/index",
+			"echo 1 > x; git config a.b c", "update >x +-\n"},
+	}
+	first := newRepo(t)
+	first.write("x", "x\n")
+	first.commit("first")
+	copies := first.copies(t, len(rows))
+	for name, tt := range rows {
+		r := copies[0]
+		copies = copies[1:]
+		t.Run(name, func(t *testing.T) {
+			r := r.in(t)
+			r.shell(tt.lay)
+			s := take(t, r.dir)
+			r.shell(tt.act)
+			must.Equal(t, "the changes", tt.want, changes(t, s))
+		})
+	}
+}
+
 // TestLookWritesNothing checks that a look and a comparison write nothing to the repository and the folder.
 func TestLookWritesNothing(t *testing.T) {
 	r := newRepo(t)

@@ -1,0 +1,122 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// span is where the content of a file is in the one that keeps those of many, of which git makes objects when they are
+// needed: to make an object costs ten times as much as to read the file.
+type span struct{ at, size int64 }
+
+func (m *mirror) keptFile() string { return filepath.Join(m.scratch, "kept") }
+
+// keep keeps the content of files, and the commits of submodules.
+func (l *look) keep(ctx context.Context, names []string) error {
+	l.kept = map[string]span{}
+	if len(names) == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(l.keptFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w, at := bufio.NewWriterSize(f, 1<<16), int64(0)
+	var modules []string
+	var data []byte
+	for _, name := range names {
+		s := l.before.seen[name]
+		switch {
+		case s.is(modeFolder):
+			modules = append(modules, name)
+			continue
+		case s.is(modeLink):
+			var target string
+			target, err = os.Readlink(l.path(name))
+			data = append(data[:0], target...)
+		default:
+			data, err = appendFile(data[:0], l.path(name), s.size)
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			l.before.seen[name] = stat{}
+			continue
+		case err != nil:
+			l.before.others[name] = other{notStored, s}
+			continue
+		}
+		l.kept[name] = span{at, int64(len(data))}
+		at += int64(len(data))
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+	}
+	if len(modules) > 0 {
+		l.listed = ""
+		if _, err = l.git(ctx, call{stdin: zeros(modules)}, "update-index", "-z", "--stdin"); err != nil {
+			return err
+		}
+	}
+	return errors.Join(w.Flush(), f.Close())
+}
+
+// restore makes the index have files as they were at the look. Git reads them in a working tree of the mirror, and their
+// attributes there, or else in the index.
+func (l *look) restore(ctx context.Context, names []string) error {
+	var present, gone []string
+	tree := filepath.Join(l.scratch, "tree")
+	for _, name := range names {
+		if _, ok := l.kept[name]; ok {
+			present = append(present, name)
+		} else {
+			gone = append(gone, name)
+		}
+	}
+	if len(names) > 0 {
+		l.listed = ""
+	}
+	if len(gone) > 0 {
+		if _, err := l.git(ctx, call{stdin: zeros(gone)}, "update-index", "--force-remove", "-z", "--stdin"); err != nil {
+			return err
+		}
+	}
+	if len(present) == 0 {
+		return nil
+	}
+	f, err := os.Open(l.keptFile())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, name := range present {
+		if err := l.write(filepath.Join(tree, filepath.FromSlash(name)), f, l.kept[name], l.before.seen[name]); err != nil {
+			return err
+		}
+	}
+	_, err = l.git(ctx, call{tree: tree, options: onePack, stdin: zeros(present)}, "update-index", "--add", "--replace", "-z", "--stdin")
+	return err
+}
+
+// write writes a file or a link as it was.
+func (l *look) write(file string, kept *os.File, at span, s stat) error {
+	data := make([]byte, at.size)
+	if _, err := kept.ReadAt(data, at.at); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	if s.is(modeLink) {
+		return os.Symlink(string(data), file)
+	}
+	return os.WriteFile(file, data, 0o600|fs.FileMode(s.mode)&0o100)
+}
+
+// onePack makes git write one pack. An object file for each of many files takes three times as long.
+// Git writes large files to a pack, so all files count as large.
+var onePack = []string{"-c", "core.bigFileThreshold=1", "-c", "core.multiPackIndex=false"} // git looks for such an index for each file
