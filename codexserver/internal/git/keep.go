@@ -13,20 +13,17 @@ import (
 // needed: to make an object costs ten times as much as to read the file.
 type span struct{ at, size int64 }
 
-func (m *mirror) keptFile() string { return filepath.Join(m.scratch, "kept") }
-
 // keep keeps the content of files, and the commits of submodules.
 func (l *look) keep(ctx context.Context, names []string) error {
 	l.kept = map[string]span{}
 	if len(names) == 0 {
 		return nil
 	}
-	f, err := os.OpenFile(l.keptFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	var err error
+	if l.contents, err = os.Create(filepath.Join(l.scratch, "kept")); err != nil {
 		return err
 	}
-	defer f.Close()
-	w, at := bufio.NewWriterSize(f, 1<<16), int64(0)
+	w, at := bufio.NewWriterSize(l.contents, 1<<16), int64(0)
 	var modules []string
 	var data []byte
 	for _, name := range names {
@@ -62,7 +59,7 @@ func (l *look) keep(ctx context.Context, names []string) error {
 			return err
 		}
 	}
-	return errors.Join(w.Flush(), f.Close())
+	return w.Flush()
 }
 
 // restore makes the index have files as they were at the look. Git reads them in a working tree of the mirror, and their
@@ -88,24 +85,19 @@ func (l *look) restore(ctx context.Context, names []string) error {
 	if len(present) == 0 {
 		return nil
 	}
-	f, err := os.Open(l.keptFile())
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	for _, name := range present {
-		if err := l.write(filepath.Join(tree, filepath.FromSlash(name)), f, l.kept[name], l.before.seen[name]); err != nil {
+		if err := l.write(filepath.Join(tree, filepath.FromSlash(name)), l.kept[name], l.before.seen[name]); err != nil {
 			return err
 		}
 	}
-	_, err = l.git(ctx, call{tree: tree, options: onePack, stdin: zeros(present)}, "update-index", "--add", "--replace", "-z", "--stdin")
+	_, err := l.git(ctx, call{tree: tree, options: onePack, stdin: zeros(present)}, "update-index", "--add", "--replace", "-z", "--stdin")
 	return err
 }
 
 // write writes a file or a link as it was.
-func (l *look) write(file string, kept *os.File, at span, s stat) error {
+func (l *look) write(file string, at span, s stat) error {
 	data := make([]byte, at.size)
-	if _, err := kept.ReadAt(data, at.at); err != nil {
+	if _, err := l.contents.ReadAt(data, at.at); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

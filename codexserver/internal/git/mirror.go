@@ -34,6 +34,7 @@ type mirror struct {
 	inside            string            // the folder of all mirrors, with a slash at its end, if it is in the working tree
 	confined          *box.Confinement
 	held              *os.File // the temporary folder, locked
+	contents          *os.File // of the files that a look keeps
 }
 
 // open returns the mirror of the working tree at root, or of a folder without a repository. The caller must
@@ -92,6 +93,7 @@ func exists(path string) bool {
 func (m *mirror) remove() error {
 	err := os.RemoveAll(m.scratch) // nothing before it is made
 	_ = m.held.Close()             // which unlocks it
+	_ = m.contents.Close()
 	m.scratch, m.held = "", nil
 	return err
 }
