@@ -30,11 +30,13 @@ func TestCheckedAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name, check, schema, want string
 		says                      []string // by the model
+		limits                    native.Limits
 	}{
-		{"a failed check keeps the output", "exit 1", `{"type":"object"}`, `incomplete false {"n":3}`, []string{`{"n":1}`, `{"n":2}`, `{"n":3}`}},
-		{"the last answer counts", "[ -e made ] || { echo >made; exit 1; }", `{"type":"object"}`, `completed true {"n":2}`, []string{`{"n":1}`, `{"n":2}`}},
-		{"no word, and the check passes", "true", "", "incomplete true ", []string{"", ""}},
-		{"no word, and the check fails", "exit 1", "", "incomplete false ", []string{"", "", "", "", "", ""}},
+		{"a failed check keeps the output", "exit 1", `{"type":"object"}`, `incomplete false {"n":3}`, []string{`{"n":1}`, `{"n":2}`, `{"n":3}`}, native.Limits{}},
+		{"the last answer counts", "[ -e made ] || { echo >made; exit 1; }", `{"type":"object"}`, `completed true {"n":2}`, []string{`{"n":1}`, `{"n":2}`}, native.Limits{}},
+		{"no word, and the check passes", "true", "", "incomplete true ", []string{"", ""}, native.Limits{}},
+		{"no word, and the check fails", "exit 1", "", "incomplete false ", []string{"", "", "", "", "", ""}, native.Limits{}},
+		{"a limit counts all tries", "exit 1", "", "failed false ", []string{"a", "b", "c"}, native.Limits{ModelRequests: 2}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			boxtest.Need(t)
@@ -46,7 +48,7 @@ func TestCheckedAnswers(t *testing.T) {
 			t.Cleanup(model.Close)
 			home := servertest.CodexHome(t, model.BaseURL(), "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"\n")
 			cwd := t.TempDir()
-			c := servertest.Connect(t, codexserver.New(open(t, native.Options{CodexHome: home}), &codexserver.Options{Home: home, Folder: cwd}), nil)
+			c := servertest.Connect(t, codexserver.New(open(t, native.Options{CodexHome: home, Limits: tt.limits}), &codexserver.Options{Home: home, Folder: cwd}), nil)
 			members := ""
 			if tt.schema != "" {
 				members = `,"output-schema":` + tt.schema

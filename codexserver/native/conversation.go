@@ -46,6 +46,7 @@ type conversation struct {
 	meter   meter
 	saved   saved
 	work    work
+	budget  *budget // of the last turn; a turn has it, which holds use
 
 	inbox atomic.Pointer[inbox] // the running turn's; between turns the last one's
 

@@ -24,7 +24,7 @@ type turn struct {
 	tools   *tool.Turn
 	id      string // in the conversation's file; "" before the turn is there
 	durable bool   // another process may continue the turn
-	budget  budget
+	budget  *budget
 	// compacted is true from a compaction until the history is not full any more.
 	compacted bool
 	// round is the last response until it becomes part of the history. When the turn is
@@ -44,13 +44,9 @@ type turn struct {
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	c.use.Lock()
 	defer c.use.Unlock()
-	if limit := c.engine.options.Limits.WallTime; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
-		defer cancel()
-	}
-	t := &turn{conv: c, durable: in.Key != "", inbox: &inbox{ready: make(chan struct{})}, incoming: incoming{conv: c}}
-	t.budget = budget{limits: c.engine.options.Limits, most: in.MaxTokens}
+	budget, ctx, cancel := c.budgetOf(ctx, in)
+	defer cancel()
+	t := &turn{conv: c, budget: budget, durable: in.Key != "", inbox: &inbox{ready: make(chan struct{})}, incoming: incoming{conv: c}}
 	c.inbox.Store(t.inbox)
 	defer t.inbox.close()
 	_, _ = c.box.Roots(c.now.SandboxPolicy, c.now.Cwd) // records what its commands can write; each fails with the error

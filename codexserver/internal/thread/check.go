@@ -83,7 +83,7 @@ func (t *Thread) tries(ctx context.Context, q *seat, in protocol.TurnInput) erro
 		if next == nil {
 			return nil
 		}
-		in.Items, in.Continue, in.Effort, in.MaxTokens = next, nil, "", q.Turn.TokensLeft()
+		in.Items, in.Continue, in.Effort, in.MaxTokens, in.Again = next, nil, "", q.Turn.TokensLeft(), true
 		t.mu.Lock()
 		c.end = nil
 		t.mu.Unlock()
