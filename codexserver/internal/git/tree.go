@@ -45,12 +45,11 @@ func (m *mirror) writeTree(files map[string]entry) (string, error) {
 		}
 		text = fmt.Appendf(text, "%s %s\x00%s", in[name].mode, strings.TrimSuffix(name, "/"), id)
 	}
-	return m.writeObject("tree", text)
+	return m.writeObject(append(fmt.Appendf(nil, "tree %d\x00", len(text)), text...))
 }
 
-// writeObject writes an object into the mirror, and returns its name.
-func (m *mirror) writeObject(kind string, text []byte) (id string, err error) {
-	text = append(fmt.Appendf(nil, "%s %d\x00", kind, len(text)), text...)
+// writeObject writes an object, which begins with its kind and its size, into the mirror, and returns its name.
+func (m *mirror) writeObject(text []byte) (id string, err error) {
 	if m.settings["extensions.objectformat"] == "sha256" {
 		id = fmt.Sprintf("%x", sha256.Sum256(text))
 	} else {
