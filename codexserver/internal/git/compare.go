@@ -37,7 +37,9 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 func (l *look) changed() map[string]bool {
 	changed, real := map[string]bool{}, map[string]bool{}
 	for name := range l.after.seen {
-		changed[name] = true
+		if _, differed := l.before.seen[name]; !differed {
+			changed[name] = true
+		}
 	}
 	for name, before := range l.tracked {
 		if now := l.nowIn(name, real); now.is(modeFile) && now != before {
@@ -50,8 +52,8 @@ func (l *look) changed() map[string]bool {
 			now = l.nowIn(name, real)
 			l.after.seen[name] = now
 		}
-		if changed[name] = true; now == before && !before.is(modeFolder) && before.changed < l.since.UnixNano() {
-			delete(changed, name)
+		if now != before || before.is(modeFolder) || before.changed >= l.since.UnixNano() && !l.same(name) {
+			changed[name] = true
 		}
 	}
 	return changed

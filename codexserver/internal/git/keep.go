@@ -2,6 +2,7 @@ package git
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -60,6 +61,18 @@ func (l *look) keep(ctx context.Context, names []string) error {
 		}
 	}
 	return w.Flush()
+}
+
+// same reports whether a file of the same size as at the look has the content that is kept.
+func (l *look) same(name string) bool {
+	at, ok := l.kept[name]
+	if !ok || !l.before.seen[name].is(modeFile) {
+		return false
+	}
+	was := make([]byte, at.size)
+	_, err := l.contents.ReadAt(was, at.at)
+	now, err2 := appendFile(nil, l.path(name), at.size)
+	return err == nil && err2 == nil && bytes.Equal(was, now)
 }
 
 // restore makes the index have files as they were at the look. Git reads them in a working tree of the mirror, and their

@@ -193,17 +193,17 @@ func (l *look) now(name string) stat { return l.nowIn(name, map[string]bool{}) }
 
 // nowIn is now for many files. Real says of folders whether they are not behind a link, as far as it is known.
 func (l *look) nowIn(name string, real map[string]bool) stat {
-	file := l.path(name)
-	dir := filepath.Dir(file)
-	is, known := real[dir]
+	folder := name[:strings.LastIndexByte(name, '/')+1]
+	is, known := real[folder]
 	if !known {
+		dir := filepath.Clean(l.path(folder))
 		is = paths.Real(dir) == dir
-		real[dir] = is
+		real[folder] = is
 	}
-	s, err := lstat(file)
-	if err != nil || !is {
+	if !is {
 		return stat{}
 	}
+	s, _ := lstat(l.path(name))
 	return s
 }
 

@@ -122,7 +122,10 @@ func (s Scratch) Sweep(ctx context.Context) error {
 	return err
 }
 
-func (m *mirror) path(name string) string { return filepath.Join(m.root, filepath.FromSlash(name)) }
+// path returns where a file is. It is not cleaned, because a look asks for thousands.
+func (m *mirror) path(name string) string {
+	return m.root + string(filepath.Separator) + filepath.FromSlash(name)
+}
 
 // inScratch reports whether a file belongs to a mirror.
 func (m *mirror) inScratch(name string) bool {
