@@ -87,7 +87,7 @@ func TestCalls(t *testing.T) {
 		{"many edits", "n=$(printf %0200d 0); mkdir $n; for i in $(seq 300); do : > $n/$n$i; done; git add $n; touch -t 210001010000 .git/index",
 			"for f in 0*/*; do echo x > $f; done", look, "status update-index update-index diff-index"},
 		{"a file more", "", "echo n > n", look, some},
-		{"changes before", "echo x > b; rm c; echo n > n", "echo y > b", look, restored},
+		{"changes before", "echo xx > b; rm c; echo n > n", "echo yy > b", look, restored},
 		{"attributes", "echo '*.x -diff' > .gitattributes", "echo x >> a", look, restored + " check-attr"},
 	}
 	program := must.Get(exec.LookPath("git"))(t)
