@@ -21,8 +21,8 @@
 // flood is notifications until the server has handled all in order, big is a string of
 // 1 MiB there and back, twoway is a call whose handler calls back.
 //
-// The peers whose names end with inline handle notifications, the echo and the answer to a question on the goroutine that reads.
-// In go.lsp.dev/jsonrpc2 that is the default, and Async releases the reader.
+// The peers jsonrpc and lsp.dev handle notifications on the goroutine that reads, and those whose names end with inline also
+// the echo and the answer to a question. In go.lsp.dev/jsonrpc2 that is the default, and Async releases the reader.
 //
 // The peer lines is jsonrpc with Lines over the standard streams of a child, instead of Stdio.
 //

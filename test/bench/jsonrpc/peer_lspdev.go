@@ -7,7 +7,8 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// lspdevPeer handles each request on a goroutine, and lspdevInlinePeer on the reader, except what waits.
+// lspdevPeer handles each request on a goroutine, and lspdevInlinePeer on the reader, except what waits. Both handle
+// notifications on the reader.
 var (
 	lspdevPeer       = newLspdevPeer("lsp.dev", false)
 	lspdevInlinePeer = newLspdevPeer("lsp.dev"+inlineMode, true)

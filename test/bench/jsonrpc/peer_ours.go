@@ -9,12 +9,18 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-var oursPeer = &peer{name: "jsonrpc", tools: oursTools, serve: func(s *stream) { serveOurs(oursTransport(s), nil) }, dial: dialPlain}
+// oursPeer handles requests on goroutines, and notifications on the reader, as lspdevPeer does.
+var oursPeer = &peer{
+	name:  "jsonrpc",
+	tools: oursTools,
+	serve: func(s *stream) { serveOurs(oursTransport(s), (*jsonrpc.Request).IsNotification) },
+	dial:  dialPlain,
+}
 
 // linesPeer is oursPeer with Lines over the standard streams of the child instead of Stdio.
 var linesPeer = &peer{name: "lines", serve: serveLines, dial: dialPlain}
 
-// inlinePeer is oursPeer with notifications, the echo and the answer to a question declared as short: the reader handles them.
+// inlinePeer is oursPeer with the echo and the answer to a question declared as short, too: the reader handles them.
 var inlinePeer = &peer{
 	name:  "jsonrpc" + inlineMode,
 	serve: func(s *stream) { serveOurs(oursTransport(s), inlineEcho) },
@@ -35,7 +41,9 @@ func oursTransport(s *stream) jsonrpc.Transport {
 	return jsonrpc.Lines(s.Reader, s.Writer, s)
 }
 
-func serveLines(s *stream) { serveOurs(jsonrpc.Lines(s.Reader, s.Writer, s), nil) }
+func serveLines(s *stream) {
+	serveOurs(jsonrpc.Lines(s.Reader, s.Writer, s), (*jsonrpc.Request).IsNotification)
+}
 
 func dialPlain(s *stream) caller { return dialOurs(s, nil) }
 

@@ -56,7 +56,7 @@ var tricks = []trick{
 		{"\tr.ctx.base, r.ctx.request = &p.ctx.base, r\n", "\tr.ctx.base, r.ctx.request = &p.ctx.base, r\n\tr.ctx.inner, r.ctx.cancel = context.WithCancelCause(r.ctx.base)\n"},
 	}, []cell{{"mem", "flood", "jsonrpc"}, {"pipe", "flood", "jsonrpc"}}},
 	{"a scanner of its own", "message.go", [][2]string{
-		{"end, f := e.scan(line, i+1, d.depth-1)", "end, f := e.decode(line)"},
+		{"end, f := checkValue(line, d.depth, &e)", "end, f := e.decode(line)"},
 		{"\nimport (\n", "\nimport (\n\tjsonx \"github.com/go-json-experiment/json\"\n"},
 		{"// put notes a member;", `func (e *envelope) decode(line []byte) (int, scanFault) {
 	var v struct {
