@@ -18,6 +18,7 @@ import (
 // TestReleaseInHostileProject starts the program as the plugin does, and as the pages say, with the real npm in
 // projects that want their own program started. The project chooses neither the program nor what starts it.
 func TestReleaseInHostileProject(t *testing.T) {
+	root(t)
 	root := must.Get(os.Getwd())(t)
 	plugin := filepath.Join(root, "packaging", "plugin")
 	version := pluginVersion(t)

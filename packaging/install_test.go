@@ -38,6 +38,7 @@ func tracked(t *testing.T, patterns ...string) []string {
 // no replace line, and require the version that the next tag gives. go.work adds nothing but the module of this checkout, so that
 // a build here has the dependencies of go.mod.
 func TestPublishedModules(t *testing.T) {
+	root(t)
 	folders := publishedModules(t)
 	must.Equal(t, "result", []string{"codexserver/gateway", "contrib"}, folders)
 	version := pluginVersion(t)
@@ -67,12 +68,14 @@ func pluginVersion(t *testing.T) string {
 
 // TestRegistryEntry validates server.json, which .ci/release completes, against the schema of the MCP registry.
 func TestRegistryEntry(t *testing.T) {
+	root(t)
 	validate(t, "server.schema.json", readJSON(t, "packaging/server.json"))
 }
 
 // TestPlugin checks that the marketplace has the plugin, under the names of docs/hosts.md, and that the client starts only the
 // plugin's own script, by its path, so that the page is asked too and an answer that no person gave does not approve.
 func TestPlugin(t *testing.T) {
+	root(t)
 	var market struct {
 		Name    string
 		Plugins []struct{ Name, Source string }
@@ -101,6 +104,7 @@ func TestPlugin(t *testing.T) {
 
 // TestInstallLinks decodes the links that add the server to editors: they are what the page says to write.
 func TestInstallLinks(t *testing.T) {
+	root(t)
 	for file, tt := range map[string]struct {
 		table string
 		links []string

@@ -16,11 +16,14 @@ import (
 
 const module = "github.com/codexmcp/codexmcp"
 
-// TestMain runs the tests in the root of the repository.
+// root makes a test run in the root of the repository. In TestMain go test would not know of it, and take an old result for
+// the new one.
+func root(t *testing.T) {
+	t.Helper()
+	t.Chdir("..")
+}
+
 func TestMain(m *testing.M) {
-	if err := os.Chdir(".."); err != nil {
-		panic(err)
-	}
 	testenv.Forget()
 	os.Exit(m.Run())
 }

@@ -32,6 +32,7 @@ var (
 // TestRelease makes a release of the commit, as a maintainer would, and uses it as people will. A second release for this system
 // alone has the same bytes. Without -whole the first one is for this system alone, too.
 func TestRelease(t *testing.T) {
+	root(t)
 	const version = "0.99.0"
 	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "another")
 	command(t, ".", "git", "clone", "-q", ".", one)

@@ -12,6 +12,7 @@ import (
 // named by their commits, no checkout leaves its token behind, a job gets only the rights that
 // it names, and no workflow reads what strangers write. The npm package runs nothing when it is installed.
 func TestWorkflows(t *testing.T) {
+	root(t)
 	workflows, err := filepath.Glob(".github/workflows/*.yml")
 	if err != nil || len(workflows) < 3 {
 		t.Fatalf("%d workflows, %v", len(workflows), err)

@@ -15,6 +15,7 @@ import (
 // TestAPI compares what the public packages export with the files under internal/house/api,
 // one fact per line. docs/releasing.md says which changes a version may bring.
 func TestAPI(t *testing.T) {
+	root(t)
 	const dir = "internal/house/api/"
 	public := exported(t)
 	if *update {

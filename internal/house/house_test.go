@@ -26,12 +26,11 @@ const module = "github.com/codexmcp/codexmcp"
 
 var update = flag.Bool("update", false, "rewrite the files under internal/house/api, arrows.txt and program.txt")
 
-// TestMain runs the tests in the root of the repository.
-func TestMain(m *testing.M) {
-	if err := os.Chdir("../.."); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
+// root makes a test run in the root of the repository. After a change of what it reads there, go test runs it again: of a
+// change of the folder in TestMain go test would not know.
+func root(t *testing.T) {
+	t.Helper()
+	t.Chdir("../..")
 }
 
 // files returns the paths of the repository's files with the extension, including those of nested modules.

@@ -21,6 +21,7 @@ const jsonModule = "github.com/go-json-experiment/json"
 // TestArrows compares which packages of the module each package imports, on any system, with arrows.txt. A line there is a
 // package and its imports; the comments above it say why it may not have more.
 func TestArrows(t *testing.T) {
+	root(t)
 	imports := map[string]map[string]bool{}
 	for _, s := range sources(t) {
 		if imports[s.pkg] == nil {
@@ -72,6 +73,7 @@ func TestArrows(t *testing.T) {
 // TestServerNeedsNoHTTP checks that a program that serves only standard input and output does
 // not compile HTTP and tracing packages.
 func TestServerNeedsNoHTTP(t *testing.T) {
+	root(t)
 	testenv.NeedsPrograms(t, "go")
 	out := must.Get(exec.Command("go", "list", "-deps", "./codexserver").Output())(t)
 	deps := strings.Fields(string(out))
@@ -104,6 +106,7 @@ var readers = []string{
 // TestFilesAreReadByOneReader looks for functions of os that can block or read without end: a file
 // whose name comes from a workspace, a configuration or a client can be a named pipe, a device or endless.
 func TestFilesAreReadByOneReader(t *testing.T) {
+	root(t)
 	const protected = "codexserver/internal/box/protect.go" // reads what a workspace has
 	for _, s := range sources(t) {
 		free := slices.ContainsFunc(readers, func(reader string) bool { return strings.HasPrefix(s.file, reader) })
@@ -125,6 +128,7 @@ func TestFilesAreReadByOneReader(t *testing.T) {
 
 // TestProgramsAreWrittenByOneWriter looks for tests that write a program in another way than [testenv.WriteProgram].
 func TestProgramsAreWrittenByOneWriter(t *testing.T) {
+	root(t)
 	program := regexp.MustCompile(`os\.WriteFile\(([^()]|\([^()]*\))*, 0o[1357]\d\d\)`)
 	for _, file := range files(t, ".go") {
 		if !strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "codexserver/gateway/") { // of another module

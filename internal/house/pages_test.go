@@ -70,6 +70,7 @@ func pages(t *testing.T) map[string]page {
 }
 
 func TestDocsLinks(t *testing.T) {
+	root(t)
 	all := pages(t)
 	for _, p := range all {
 		text := inline.ReplaceAllString(fence.ReplaceAllString(p.text, ""), "")
@@ -96,6 +97,7 @@ func TestDocsLinks(t *testing.T) {
 // the page, and the section has the words. Each line of testdata/questions.txt is a question, its
 // section and the words. A section ends at the next heading.
 func TestDocsQuestions(t *testing.T) {
+	root(t)
 	all := pages(t)
 	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	n := 0
@@ -127,6 +129,7 @@ func TestDocsQuestions(t *testing.T) {
 // TestDocsBlocks checks that the Go code in the documents can be used as it is. TestReadme runs the commands, and TestDocsConfigurations
 // of codex-mcp reads JSON and TOML.
 func TestDocsBlocks(t *testing.T) {
+	root(t)
 	for _, p := range pages(t) {
 		for _, b := range p.blocks {
 			switch b.lang {

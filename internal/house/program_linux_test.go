@@ -21,6 +21,7 @@ import (
 // TestProgram compares what codex-mcp depends on, weighs and allocates before main with
 // program.txt. A commit that adds a package or raises a figure says why.
 func TestProgram(t *testing.T) {
+	root(t)
 	const program, file = "./codexserver/cmd/codex-mcp", "internal/house/program.txt"
 	list := must.Get(exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", program).Output())(t)
 	var got []string
@@ -83,6 +84,7 @@ func TestProgram(t *testing.T) {
 // TestImporter weighs what a program gets that decodes one type of mcptypes, beside encoding/json: a program that only
 // imports that package gets 12 kB with Go 1.26, and 246 kB with Go 1.27.
 func TestImporter(t *testing.T) {
+	root(t)
 	const most = 200_000
 	size := func(program string) int64 {
 		bin := filepath.Join(t.TempDir(), program)
