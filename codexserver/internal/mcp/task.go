@@ -103,8 +103,8 @@ func says(file *taskfile.Task, now *turn.Turn, r taskfile.Resume) {
 	}
 }
 
-// keep writes into a file what its turn does until it ends: at once when something changes, so that the file of a server
-// that was killed has what ran. Changed is closed when something has since the file was written. Kept gets each file.
+// keep writes into a file what its turn does until it ends. It begins when something changes, so that the file of a server
+// that was killed has what ran but for the last milliseconds, which the log of approvals has. Changed is closed when something has since the file was written. Kept gets each file.
 func (s *Session) keep(now *turn.Turn, changed <-chan struct{}, file taskfile.Task, r taskfile.Resume, kept func(taskfile.Task)) {
 	ticker := time.NewTicker(fileTick)
 	defer ticker.Stop()
