@@ -100,3 +100,22 @@ func TestLimit(t *testing.T) {
 	_, err := p.run(t.Context(), c, "config", "--list", "--file", pipe)
 	must.Fail(t, "git", "git config takes longer than 50ms", err)
 }
+
+// TestWriteTo restores a link and a file below its name, as a look reads them while a folder becomes a link.
+func TestWriteTo(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	kept := must.Get(os.Create(filepath.Join(dir, "kept")))(t)
+	defer kept.Close()
+	must.Get(kept.WriteString(outside + "planted"))(t)
+	at := int64(len(outside))
+	l := &look{mirror: &mirror{contents: kept}, kept: map[string]span{"a": {0, at}, "a/x": {at, 7}, "b/c": {at, 7}}}
+	l.before.seen = map[string]stat{"a": {mode: modeLink}, "a/x": {mode: modeFile}, "b/c": {mode: modeFile | 0o111}}
+	must.OK(t, l.writeTo(filepath.Join(dir, "good"), []string{"a", "b/c"}))
+	must.Equal(t, "the file", "planted", string(must.Get(os.ReadFile(filepath.Join(dir, "good/b/c")))(t)))
+	if err := l.writeTo(filepath.Join(dir, "bad"), []string{"a", "a/x"}); err == nil {
+		t.Error("a file was written behind a link")
+	}
+	if left := must.Get(os.ReadDir(outside))(t); len(left) > 0 {
+		t.Errorf("%s is outside", left[0].Name())
+	}
+}

@@ -98,28 +98,44 @@ func (l *look) restore(ctx context.Context, names []string) error {
 	if len(present) == 0 {
 		return nil
 	}
-	for _, name := range present {
-		if err := l.write(filepath.Join(tree, filepath.FromSlash(name)), l.kept[name], l.before.seen[name]); err != nil {
-			return err
-		}
+	if err := l.writeTo(tree, present); err != nil {
+		return err
 	}
 	_, err := l.git(ctx, call{tree: tree, options: onePack, stdin: zeros(present)}, "update-index", "--add", "--replace", "-z", "--stdin")
 	return err
 }
 
-// write writes a file or a link as it was.
-func (l *look) write(file string, at span, s stat) error {
-	data := make([]byte, at.size)
-	if _, err := l.contents.ReadAt(data, at.at); err != nil {
+// writeTo writes files and links as they were into a new folder, and nothing outside of it: a link may have taken the place of
+// a folder of the same name while they were read.
+func (l *look) writeTo(folder string, names []string) error {
+	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
 		return err
 	}
-	if s.is(modeLink) {
-		return os.Symlink(string(data), file)
+	defer root.Close()
+	for _, name := range names {
+		at, s := l.kept[name], l.before.seen[name]
+		data := make([]byte, at.size)
+		if _, err := l.contents.ReadAt(data, at.at); err != nil {
+			return err
+		}
+		file := filepath.FromSlash(name)
+		if err := root.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return err
+		}
+		if s.is(modeLink) {
+			err = root.Symlink(string(data), file)
+		} else {
+			err = root.WriteFile(file, data, 0o600|fs.FileMode(s.mode)&0o100)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(file, data, 0o600|fs.FileMode(s.mode)&0o100)
+	return nil
 }
 
 // onePack makes git write one pack. An object file for each of many files takes three times as long.
