@@ -217,6 +217,26 @@ func listed(t *testing.T, c *servertest.Client) []toolShape {
 	return list.Tools
 }
 
+// TestDocumented finds the arguments of the tools and the members of their results in docs/wire.md.
+func TestDocumented(t *testing.T) {
+	page := string(must.Get(os.ReadFile("../../../docs/wire.md"))(t))
+	synctest.Test(t, func(t *testing.T) {
+		for _, tool := range listed(t, servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)) {
+			shapes := []schemaShape{tool.InputSchema}
+			if tool.OutputSchema != nil {
+				shapes = append(shapes, *tool.OutputSchema)
+			}
+			for _, shape := range shapes {
+				for name := range shape.Properties {
+					if !strings.Contains(page, "`"+name+"`") {
+						t.Errorf("%s: %s is not on the page", tool.Name, name)
+					}
+				}
+			}
+		}
+	})
+}
+
 // TestToolsAreASuperset checks that our tools take all arguments that the tools of Codex's servers took, and return all
 // that those promised. The recordings have the names, types and enums of their lists.
 func TestToolsAreASuperset(t *testing.T) {
