@@ -27,7 +27,8 @@ type Question struct {
 	Brief *Brief
 
 	// Schema is the requestedSchema, a form whose values are those of the Outcome. An answer that does
-	// not follow it denies. When nil, Options.Schema chooses one, which asks for a decision only.
+	// not follow it denies; one that approves has sent the form. When nil, Options.Schema chooses one, which
+	// asks for a decision only.
 	Schema json.RawMessage
 
 	// Extra holds members to send besides message and requestedSchema, such as
@@ -59,7 +60,7 @@ type Question struct {
 	// answer with it denies.
 	Always *Always
 
-	// NotDone is the clause for what a refusal means, used in the sentences of an Outcome.
+	// NotDone is the clause for what a refusal means, used in the sentences of [Outcome.ForCaller].
 	// Empty means "the command was not run", or for a Schema "nothing was done".
 	NotDone string
 }

@@ -196,7 +196,7 @@ func (p *Peer) broke(err error) {
 }
 
 // Close ends the connection at once: pending calls fail with [ErrClosed], handlers' contexts end,
-// what is queued is lost. It waits for the transport.
+// the queue is lost. It returns the transport's error.
 func (p *Peer) Close() error {
 	p.mu.Lock()
 	// A peer that never ran has no Run to close done.

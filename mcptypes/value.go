@@ -34,8 +34,8 @@ func (v *Base64) encode(e *codec.Encoder) { e.Str(string(*v)) }
 // ElicitValue is the value of one field of an elicitation's form: a string, a number or a
 // boolean (https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation). A
 // number keeps the text that was sent. The schema's JSON form admits only integers, and so
-// does [DecodeStrict]. Since version 2025-11-25 a value may also be a list of strings; this
-// package cannot read or write such a value. ElicitValue is comparable; the zero value is
+// does [DecodeStrict]. Since version 2025-11-25 a value may also be a list of strings, which
+// package modern reads and writes, and this one refuses. ElicitValue is comparable; the zero value is
 // absent.
 type ElicitValue struct {
 	text string // the JSON, but of a string a quote and the string itself
@@ -50,7 +50,7 @@ func ElicitInt(n int64) ElicitValue { return ElicitValue{strconv.FormatInt(n, 10
 // ElicitBool returns the boolean b as a value.
 func ElicitBool(b bool) ElicitValue { return ElicitValue{strconv.FormatBool(b)} }
 
-// ElicitStrings returns a list of strings as a value, for a field with several choices.
+// ElicitStrings returns a list of strings as a value, for a field with several choices in package modern.
 func ElicitStrings(s ...string) ElicitValue {
 	b := []byte{'['}
 	for i, text := range s {

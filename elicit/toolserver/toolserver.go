@@ -73,7 +73,7 @@ func (s *Server) Run(ctx context.Context, t jsonrpc.Transport) error {
 	return s.peer.Run(ctx)
 }
 
-// Ask asks the user of the client, as [elicit.Asker.Ask] does: it always returns an outcome. Pass the context of the call.
+// Ask asks the user by [elicit.Asker.Ask], for yes or no without a schema. Pass the call's context, and end with [elicit.Outcome.ForCaller].
 func (s *Server) Ask(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	s.mu.Lock()
 	asker := s.asker
