@@ -99,7 +99,7 @@ func (r *Rules) Config(cfg *protocol.Config) (warnings []string, err error) {
 		return nil, nil
 	}
 	cfg.FromCall = true
-	cfg.Overrides, warnings, err = config.CallKeys(cfg.Overrides, bounded)
+	cfg.Overrides, warnings, err = config.CallKeys(cfg.Overrides, cfg.Cwd, bounded)
 	if err != nil {
 		return nil, fmt.Errorf("argument /config: %w", err)
 	}

@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,12 +37,13 @@ func CheckFolder(cwd string) error {
 }
 
 // CallKeys returns the keys of a call's configuration, which [ReadCall] returned, that a call may set, and warnings
-// about keys that it leaves out. Bounded is true when the server limits the folders that calls may name. CallKeys fails if a known key is not for calls, or a table has one that is not known.
+// about keys that it leaves out. Cwd is the call's working folder. Bounded is true when the server limits the folders
+// that calls may name. CallKeys fails if a known key is not for calls, or a table has one that is not known.
 //
 // The result may have a shell_environment_policy. [Load] refuses it if it widens that of
 // the configuration.
-func CallKeys(call protocol.Overrides, bounded bool) (keys protocol.Overrides, warnings []string, err error) {
-	c := &callKeys{admitted: layer{}}
+func CallKeys(call protocol.Overrides, cwd string, bounded bool) (keys protocol.Overrides, warnings []string, err error) {
+	c := &callKeys{cwd: cwd, admitted: layer{}}
 	for _, key := range slices.Sorted(maps.Keys(call)) {
 		if Ours(key) {
 			return nil, nil, fmt.Errorf("key %q: is set for the whole server, not for one call", key)
@@ -83,6 +86,7 @@ func enumerate(keys []string) string {
 
 // callKeys sorts the leaves of a call's config.
 type callKeys struct {
+	cwd      string
 	admitted layer
 	refused  []string
 	programs []string // left out: they name programs to start
@@ -90,14 +94,14 @@ type callKeys struct {
 }
 
 func (c *callKeys) walk(path []string, v any) {
-	if table, ok := v.(layer); ok { // an empty one sets nothing
+	if table, ok := v.(layer); ok && len(table) > 0 {
 		for _, key := range slices.Sorted(maps.Keys(table)) {
 			c.walk(append(slices.Clip(path), key), table[key])
 		}
 		return
 	}
 	switch name := JoinKey(path...); {
-	case admits(path, v):
+	case c.admits(path, v):
 		Merge(c.admitted, Nest(v, path...))
 	case path[0] == "mcp_servers" || path[0] == "notify": // many callers send them
 		c.programs = append(c.programs, name)
@@ -108,9 +112,9 @@ func (c *callKeys) walk(path []string, v any) {
 	}
 }
 
-// admits reports whether a call may set a key to a value that is no table. A key on no list may
+// admits reports whether a call may set a key to a value. A table is an empty one. A key on no list may
 // start a program, use the network, protect something, or, as hooks do, ask the user.
-func admits(path []string, v any) bool {
+func (c *callKeys) admits(path []string, v any) bool {
 	on, isBool := v.(bool)
 	off, below := isBool && !on, path[len(path)-1]
 	switch name := JoinKey(path...); {
@@ -118,8 +122,12 @@ func admits(path []string, v any) bool {
 		return len(path) == 3 && below == "enabled" && off
 	case path[0] == "features" && len(path) == 2:
 		return isBool && isOn(freeFeatures, below) || off && isOn(offFeatures, below)
+	case name == "experimental_instructions_file":
+		return c.inWorkspace(v)
 	case len(path) > 1 && isOn(callMembers, JoinKey(path[:2]...)):
 		return true
+	case isTable(v):
+		return isOn(callTables, name)
 	default:
 		return isOn(callScalars, name) || isBool && isOn(callSwitches, name)
 	}
@@ -127,6 +135,21 @@ func admits(path []string, v any) bool {
 
 // isOn reports whether a list, whose words are separated by space, has a name.
 func isOn(list, name string) bool { return slices.Contains(strings.Fields(list), name) }
+
+// inWorkspace reports whether a path, with links followed, leads into the working folder. A
+// relative path begins there. A call must not have other files sent to the model.
+func (c *callKeys) inWorkspace(value any) bool {
+	path, _ := value.(string)
+	if path == "" || c.cwd == "" {
+		return false
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.cwd, path)
+	}
+	file, err := filepath.EvalSymlinks(path)
+	folder, missing := filepath.EvalSymlinks(c.cwd)
+	return err == nil && missing == nil && paths.Below(file, folder)
+}
 
 // ShellEnvironmentKey is the name of the table of [ShellEnvironment].
 const ShellEnvironmentKey = "shell_environment_policy"
@@ -235,6 +258,9 @@ sandbox_workspace_write.exclude_tmpdir_env_var sandbox_workspace_write.network_a
 sandbox_workspace_write.writable_roots tools.client_search_provider tools.experimental_request_user_input
 tools.update_plan tools.view_image tools.web_search tools.web_search_request
 `
+
+// callTables may be empty.
+const callTables = `features sandbox_workspace_write shell_environment_policy tools`
 
 // callSwitches may be true or false. They are older names of a feature.
 const callSwitches = `experimental_use_exec_command_tool experimental_use_unified_exec_tool`

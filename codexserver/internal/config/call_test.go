@@ -34,21 +34,33 @@ func shapes(t testing.TB, name string) (all [][]string) {
 	return all
 }
 
+// callFolder returns a working folder with base.md and a link to a secret file outside.
+func callFolder(t *testing.T) string {
+	t.Helper()
+	dir := home(t, map[string]string{"secret": "s"})
+	cwd := filepath.Join(dir, "work")
+	must.OK(t, os.Mkdir(cwd, 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(cwd, "base.md"), []byte("b"), 0o600))
+	must.OK(t, os.Symlink("../secret", filepath.Join(cwd, "link")))
+	return cwd
+}
+
 // callKeys reads a call's config, and returns what the engine gets.
-func callKeys(text string, bounded bool) (keys protocol.Overrides, warnings []string, err error) {
+func callKeys(text, cwd string, bounded bool) (keys protocol.Overrides, warnings []string, err error) {
 	if err = json.Unmarshal([]byte(text), &keys); err == nil {
 		keys, err = config.ReadCall(keys)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return config.CallKeys(keys, bounded)
+	return config.CallKeys(keys, cwd, bounded)
 }
 
 func TestCallKeys(t *testing.T) {
+	cwd := callFolder(t)
 	for _, shape := range shapes(t, "calls.txt") {
 		t.Run(shape[1], func(t *testing.T) {
-			keys, warnings, err := callKeys(shape[1], false)
+			keys, warnings, err := callKeys(shape[1], cwd, false)
 			switch shape[0] {
 			case "ok", "warn":
 				want := shape[2]
@@ -80,22 +92,26 @@ func TestCallKeys(t *testing.T) {
 	}
 }
 
-// TestCallKeysOfFolders has a server that limits the folders of calls.
+// TestCallKeysOfFolders has a server that limits the folders of calls, and instructions by their absolute path.
 func TestCallKeysOfFolders(t *testing.T) {
+	cwd := callFolder(t)
 	const nine = `{"hooks":[],"profile":"p","otel.a":1,"otel.b":1,"otel.c":1,"otel.d":1,"otel.e":1,"otel.f":1,"otel.g":1}`
 	for _, tt := range []struct {
-		call    string
-		bounded bool
-		want    string // of the error
-		warning string
+		call, cwd string
+		bounded   bool
+		want      string // of the error
+		warning   string
 	}{
-		{`{"notify":["x"]}`, true, "", "a call may not name programs to start; no setting allows it"},
-		{`{"notify":["x"]}`, false, "", "a call may not name programs to start; calls.trusted = true in codex-mcp.toml allows it"},
-		{`{"nosuch":1}`, false, "", `"nosuch" left out: no such key is known`},
-		{nine, true, `"otel.g" and 1 more; no setting allows it`, ""},
-		{strings.Replace(nine, `,"otel.g":1`, "", 1), false, `"profile"; calls.trusted = true in codex-mcp.toml`, ""},
+		{fmt.Sprintf(`{"experimental_instructions_file":%q}`, cwd+"/base.md"), cwd, false, "", ""},
+		{fmt.Sprintf(`{"experimental_instructions_file":%q}`, cwd+"/base.md"), "", false, "a call may not set", ""},
+		{fmt.Sprintf(`{"experimental_instructions_file":%q}`, cwd+"/../secret"), cwd, false, "a call may not set", ""},
+		{`{"notify":["x"]}`, cwd, true, "", "a call may not name programs to start; no setting allows it"},
+		{`{"notify":["x"]}`, cwd, false, "", "a call may not name programs to start; calls.trusted = true in codex-mcp.toml allows it"},
+		{`{"nosuch":1}`, cwd, false, "", `"nosuch" left out: no such key is known`},
+		{nine, cwd, true, `"otel.g" and 1 more; no setting allows it`, ""},
+		{strings.Replace(nine, `,"otel.g":1`, "", 1), cwd, false, `"profile"; calls.trusted = true in codex-mcp.toml`, ""},
 	} {
-		_, warnings, err := callKeys(tt.call, tt.bounded)
+		_, warnings, err := callKeys(tt.call, tt.cwd, tt.bounded)
 		if got := fmt.Sprint(err); err != nil && tt.want == "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %s, want %q", tt.call, got, tt.want)
 		}
