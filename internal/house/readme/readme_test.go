@@ -106,8 +106,7 @@ func TestReadme(t *testing.T) {
 		must.OK(t, err)
 		cmd := exec.CommandContext(ctx, "bash", "-euc", script)
 		cmd.WaitDelay = time.Second // of what it started
-		// GOFLAGS and CGO_ENABLED are as Go has them, not as the gate sets them.
-		cmd.Env = append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=", "GOBIN="+bin, "PATH="+bin+":"+os.Getenv("PATH"),
+		cmd.Env = append(os.Environ(), "GOBIN="+bin, "PATH="+bin+":"+os.Getenv("PATH"),
 			"CODEX_HOME="+home, "CODEX_BIN=/no/codex", "line="+line, "tmp="+tmp)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
