@@ -2,11 +2,10 @@
 # Steps that are not of the gate, because they take long or need much. .ci/run reads this file.
 nightly=(install style newcomer versions seatbelt helper types cluster models release fuzz hosts soak windows)
 
-step_style() { # what newer Go writes shorter, staticcheck of everything, and vet for other systems
+step_style() { # what newer Go writes shorter, and staticcheck of everything
   local m staticcheck
   staticcheck=$(go tool -n staticcheck)
   for m in . codexserver/gateway test/bench; do (cd "$m" && go fix -diff ./... && "$staticcheck" ./...); done
-  step_systems vet
 }
 
 step_newcomer() { # the README's two commands in a fresh clone, with empty caches, by each release of Go
