@@ -5,7 +5,7 @@ nightly=(install style newcomer versions seatbelt helper types cluster models re
 step_style() { # what newer Go writes shorter, and staticcheck of everything
   local m staticcheck
   staticcheck=$(go tool -n staticcheck)
-  for m in . codexserver/gateway test/bench; do (cd "$m" && go fix -diff ./... && "$staticcheck" ./...); done
+  for m in . codexserver/gateway test/bench; do (cd "$m" && GOTOOLCHAIN=$older go fix -diff ./... && "$staticcheck" ./...); done
 }
 
 step_newcomer() { # the README's two commands in a fresh clone, with empty caches, by each release of Go
@@ -79,11 +79,11 @@ step_soak() { # both engines' servers under faults for $SOAK, at least 2m, and e
   rm -rf "$bin"
   export CODEXMCP_NIGHTLY=1
   (TMPDIR=$(mktemp -d /var/tmp/ci.XXXXXX) && export TMPDIR && chmod 1777 "$TMPDIR" && go test -tags soak -count=1 -timeout 3h ./... && rm -rf "$TMPDIR") # on the disk
-  CGO_ENABLED=1 go test -race -vet=off -count=1 -timeout 3h ./codexserver/... ./internal/... ./jsonrpc ./elicit
-  (cd codexserver/gateway && CGO_ENABLED=1 go test -race -count=1 -timeout 2h ./...)
+  racing go test -race -vet=off -count=1 -timeout 3h ./codexserver/... ./internal/... ./jsonrpc ./elicit
+  (cd codexserver/gateway && racing go test -race -count=1 -timeout 2h ./...)
   (cd test/bench && go test -count=1 -timeout 20m ./...)
-  CGO_ENABLED=1 real $codex_newest -race
-  (cd test/interop && CGO_ENABLED=1 go test -race -count=1 -parallel 6 -timeout 40m ./...)
+  racing real $codex_newest -race
+  (cd test/interop && racing go test -race -count=1 -parallel 6 -timeout 40m ./...)
 }
 
 # on_windows are the packages whose tests pass whole there; internal/skips/list.txt has those that are skipped.
