@@ -18,6 +18,8 @@
 //
 //	go run ./compare -shared /tmp/codex-mcp
 //
+// With -session it plays one session, and measures nothing. The script statements uses it.
+//
 // It reads the server's times from /proc and runs on Linux only.
 package main
 
@@ -40,9 +42,10 @@ func main() {
 	rounds := flag.Int("rounds", 9, "how often each figure is measured")
 	files := flag.Int("files", 1000, "the files of the repository in which the turns are; 0 takes an empty folder without one")
 	only := flag.String("only", "", "measure the `figures` that match this regular expression, and those measured with them")
+	session := flag.String("session", "", "play this `session` with the server: connect, plain or approval")
 	busy := flag.Int("busy", 0, "how many processes compute all the time meanwhile")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: compare [-rounds N] [-files N] [-only FIGURES] [-busy N] SERVER [ARGUMENT]... [-- SERVER [ARGUMENT]...]...\n       compare -shared PROGRAM")
+		fmt.Fprintln(os.Stderr, "usage: compare [-rounds N] [-files N] [-only FIGURES] [-busy N] SERVER [ARGUMENT]... [-- SERVER [ARGUMENT]...]...\n       compare -session NAME SERVER [ARGUMENT]...\n       compare -shared PROGRAM")
 	}
 	flag.Parse()
 	servers, rest := [][]string{}, flag.Args()
@@ -67,8 +70,10 @@ func main() {
 		// said below
 	} else if *shared {
 		err = sharing(ctx, rest[0])
+	} else if *session != "" {
+		err = inFolder(*files, func(folder string) error { return play(ctx, *session, rest, folder) })
 	} else {
-		err = compare(ctx, *rounds, *files, pattern, servers)
+		err = inFolder(*files, func(folder string) error { return compare(ctx, *rounds, folder, pattern, servers) })
 	}
 	if err != nil {
 		end()
@@ -78,12 +83,7 @@ func main() {
 }
 
 // compare measures each figure of the servers in turns, and prints the medians, and the ratios of the last one to the others.
-func compare(ctx context.Context, rounds, files int, only *regexp.Regexp, servers [][]string) error {
-	folder, err := newFolder(files)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
+func compare(ctx context.Context, rounds int, folder string, only *regexp.Regexp, servers [][]string) error {
 	for _, m := range measurements {
 		if !slices.ContainsFunc(m.figures, only.MatchString) {
 			continue

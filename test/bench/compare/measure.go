@@ -94,12 +94,13 @@ type work struct {
 func turns(turn providertest.Turn, n, most int, figures ...func(server, work) float64) func(context.Context, []string, string) ([]float64, error) {
 	return func(ctx context.Context, argv []string, folder string) ([]float64, error) {
 		turn.Repeat = true
+		quiet := map[string]any{"cwd": folder, "approval-policy": "never", "sandbox": "read-only"} // nothing is asked
 		s, err := start(ctx, argv, providertest.Turn{Match: "function_call_output", Repeat: true, Text: []string{"done"}}, turn)
 		if err != nil {
 			return nil, err
 		}
 		defer s.close()
-		if _, err := s.run(1, folder); err != nil {
+		if _, err := s.run(1, quiet); err != nil {
 			return nil, err
 		}
 		before, err := s.cpu()
@@ -108,7 +109,7 @@ func turns(turn providertest.Turn, n, most int, figures ...func(server, work) fl
 		}
 		w := work{turns: n}
 		for range n / most {
-			events, err := s.run(most, folder)
+			events, err := s.run(most, quiet)
 			if err != nil {
 				return nil, err
 			}
@@ -140,6 +141,15 @@ func (server) peak(w work) float64         { return w.peak }
 func (server) perEvent(w work) float64     { return milliseconds(w.server) * 1e3 / float64(w.events) }
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+// inFolder runs a function with a folder as newFolder makes it, and removes the folder.
+func inFolder(files int, run func(folder string) error) error {
+	folder, err := newFolder(files)
+	if err == nil {
+		err = run(folder)
+	}
+	return errors.Join(err, os.RemoveAll(folder))
+}
 
 // newFolder makes a git repository with a number of files, or an empty folder.
 func newFolder(files int) (dir string, err error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,7 +65,7 @@ func (s *server) start() error {
 		return err
 	}
 	if err := s.send("initialize", map[string]any{
-		"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "compare", "version": "1"},
+		"protocolVersion": "2025-06-18", "capabilities": map[string]any{"elicitation": map[string]any{}}, "clientInfo": map[string]any{"name": "compare", "version": "1"},
 	}); err != nil {
 		return err
 	}
@@ -78,22 +79,23 @@ func (s *server) send(method string, params any) error {
 	return s.in.Encode(map[string]any{"jsonrpc": "2.0", "id": s.id, "method": method, "params": params})
 }
 
-// run makes n calls at once in a folder, and returns the number of events until all are answered.
-func (s *server) run(n int, dir string) (events int, err error) {
+// run makes n calls at once with the arguments, and returns the number of events until all are answered.
+func (s *server) run(n int, arguments map[string]any) (events int, err error) {
+	all := map[string]any{"prompt": "go"}
+	maps.Copy(all, arguments)
 	for range n {
-		if err := s.send("tools/call", map[string]any{"name": "codex", "arguments": map[string]any{
-			"prompt": "go", "cwd": dir, "approval-policy": "never", "sandbox": "read-only",
-		}}); err != nil {
+		if err := s.send("tools/call", map[string]any{"name": "codex", "arguments": all}); err != nil {
 			return 0, err
 		}
 	}
 	return s.answers(n)
 }
 
-// answers reads until there are n answers.
+// answers reads until there are n answers. It accepts what the server asks.
 func (s *server) answers(n int) (events int, err error) {
 	for n > 0 && s.out.Scan() {
 		var m struct {
+			ID     json.RawMessage
 			Method string
 			Error  json.RawMessage
 			Result struct{ IsError bool }
@@ -102,6 +104,10 @@ func (s *server) answers(n int) (events int, err error) {
 			return events, err
 		}
 		switch {
+		case m.Method != "" && m.ID != nil:
+			if err := s.in.Encode(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"action": "accept", "content": map[string]any{}}}); err != nil {
+				return events, err
+			}
 		case m.Method != "":
 			events++
 		case m.Error != nil || m.Result.IsError:

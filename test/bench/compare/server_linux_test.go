@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMeasures measures each figure once on the real program.
+// TestMeasures measures each figure once on the real program, and plays each session.
 func TestMeasures(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "codex-mcp")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "./codexserver/cmd/codex-mcp")
@@ -25,6 +25,11 @@ func TestMeasures(t *testing.T) {
 		values, err := m.measure(t.Context(), []string{bin, "--engine", "native"}, folder)
 		if err != nil || len(values) != len(m.figures) || slices.Min(values) <= 0 {
 			t.Errorf("%q: %v, %v", m.figures, values, err)
+		}
+	}
+	for _, session := range []string{"connect", "plain", "approval"} {
+		if err := play(t.Context(), session, []string{bin, "--engine", "native"}, folder); err != nil {
+			t.Errorf("%s: %v", session, err)
 		}
 	}
 }
