@@ -9,7 +9,6 @@ package setting
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -53,7 +52,7 @@ type Calls struct {
 	// turn of codex and codex-reply as the model's shell runs a line; exit 0 passes. The check of a call comes after it.
 	// Default: none.
 	Check string
-	// CheckTime is how long a check may take. Default: 10 minutes. A negative value is no limit.
+	// CheckTime is how long a check may take. Default: 10 minutes.
 	CheckTime time.Duration
 	// Turns is how many turns may run or wait at a time. A call for one more gets an error
 	// result. Default: no limit.
@@ -125,13 +124,8 @@ const maxCheck = 4 << 10
 
 // ValidateCheck returns an error unless a check is one line, or empty.
 func ValidateCheck(check string) error {
-	switch {
-	case len(check) > maxCheck:
-		return fmt.Errorf("%d bytes are more than %d", len(check), maxCheck)
-	case strings.ContainsAny(check, "\n\r\x00"):
-		return errors.New("want one line")
-	case check != "" && strings.TrimSpace(check) == "":
-		return errors.New("want a command")
+	if len(check) > maxCheck || strings.ContainsAny(check, "\n\r\x00") || check != "" && strings.TrimSpace(check) == "" {
+		return fmt.Errorf("want one line with a command, of at most %d bytes", maxCheck)
 	}
 	return nil
 }

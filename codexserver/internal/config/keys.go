@@ -119,7 +119,7 @@ func (s *Settings) otherKeys() []key {
 		{"limits.wall_time", &l.WallTime, 0, noLimit, "how long a turn may take, questions included"},
 		{"limits.command", &l.Command, "2m", atLeast(time.Millisecond),
 			"how long a command may run, unless the model requests up to an hour"},
-		{"limits.check", &s.Calls.CheckTime, "10m", noLimit, "how long a check may take"},
+		{"limits.check", &s.Calls.CheckTime, "10m", atLeast(time.Millisecond), "how long a check may take"},
 		{"limits.reconnect", &s.Codex.Reconnect, "2m", noLimit, "how long a turn of Codex may wait for the network, while nothing else happens"},
 		{"limits.tasks", &s.Tasks.Limit, 64, noMost(1), "how many tasks may be unfinished"},
 		{"limits.result", &s.MaxResult, setting.DefaultResult, noMost(4096), "the bytes of a result, at least 4096; `codex-show` has the rest"},

@@ -182,7 +182,7 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 		{"approvals.reviewer = \"person\"", "limits.reconnect=0", func(s *config.Settings) {
 			s.Codex = setting.Codex{Reviewer: setting.ReviewerPerson, Reconnect: -1}
 		}},
-		{"calls.check = \"go test ./...\"", "limits.check=0", func(s *config.Settings) { s.Calls.Check, s.Calls.CheckTime = "go test ./...", -1 }},
+		{"calls.check = \"go test ./...\"", "limits.check=\"1h\"", func(s *config.Settings) { s.Calls.Check, s.Calls.CheckTime = "go test ./...", time.Hour }},
 		{"[http]\noauth = {}\nmetrics = \"\"\nprincipals = {}\n", "", func(*config.Settings) {}},
 	} {
 		want := &config.Settings{
