@@ -68,33 +68,28 @@ const (
 // Read adds the findings and the verdict of a reviewer's answer to the result, and returns them as a text for
 // people, with every control character visible. Values out of range are left out. The paths become relative
 // to the repository's top. A finding without a line in the diff is marked, unless the diff was cut and may have
-// had its file. Read fails if the answer is not in the form. The result has an outcome in any case.
-func (t *Task) Read(said string, r *protocol.TurnResult) (words string, err error) {
-	words, err = t.read(said, r)
-	r.Outcome, r.Why = t.outcome(r, err)
-	return words, err
-}
-
-// outcome returns what a review comes to, and why that is not known.
-func (t *Task) outcome(r *protocol.TurnResult, unread error) (protocol.ReviewOutcome, string) {
-	why := ""
-	switch {
-	case unread != nil:
-		why = unread.Error()
-	case len(r.Findings) > 0 || r.Verdict != nil && !r.Verdict.Correct:
-		return protocol.ReviewFindings, ""
-	case r.Status == protocol.StatusIncomplete:
-		why = "the answer is incomplete"
-	case r.Verdict == nil:
-		why = "the reviewer did not say whether the change is correct"
-	case t.Cut:
-		why = "the changes were too many to be handed over"
-	case t.named > 0:
-		why = fmt.Sprintf("the changes of %d of %d files were too long to be handed over", t.named, len(t.Files))
-	default:
-		return protocol.ReviewPass, ""
+// had its file. Read fails if the answer is not in the form, or with failed, which is why there is none. The result has an
+// outcome in any case.
+func (t *Task) Read(said string, r *protocol.TurnResult, failed error) (words string, err error) {
+	if words, err = said, failed; err == nil {
+		words, err = t.read(said, r)
 	}
-	return protocol.ReviewUnknown, why
+	r.Outcome = protocol.ReviewUnknown
+	switch {
+	case err != nil:
+		r.Why = plain.Short(err.Error(), plain.MaxWords)
+	case len(r.Findings) > 0 || r.Verdict != nil && !r.Verdict.Correct:
+		r.Outcome = protocol.ReviewFindings
+	case r.Status == protocol.StatusIncomplete:
+		r.Why = "the answer is incomplete"
+	case r.Verdict == nil:
+		r.Why = "the reviewer did not say whether the change is correct"
+	case t.unread != "":
+		r.Why = t.unread
+	default:
+		r.Outcome = protocol.ReviewPass
+	}
+	return words, err
 }
 
 func (t *Task) read(said string, r *protocol.TurnResult) (words string, err error) {

@@ -24,7 +24,7 @@ type Task struct {
 	Files []File
 	Cut   bool
 
-	named int // files whose changes the prompt does not show
+	unread string // what the prompt does not hand over, or ""
 }
 
 // Limits of a prompt: bytes of the diffs that it shows, and the number of other files that
@@ -50,9 +50,9 @@ Answer with one JSON object and nothing else, neither words around it nor a code
 title: one sentence. body: what goes wrong, when, and what would be right. priority: 0 stops everything, 1 is urgent, 2 is to be fixed, 3 can wait. The scores are from 0, a guess, to 1, certain. line_range: the fewest lines that show it, counted in the file as it is after the change, at least one of them in the changes; for a file that was deleted, as it was before. overall_correctness: "patch is correct" or "patch is incorrect"; a change is incorrect when it should not be used as it is. overall_explanation: one to three sentences.
 `
 
-// Prompt returns the prompt of the task, and how many files it only names because their diff is too long: the
-// model can read them itself.
-func (t *Task) Prompt() (prompt string, named int) {
+// Prompt returns the prompt of the task, and words about what it only names because it is too long: the model can read
+// that itself. They are "" if it hands over all.
+func (t *Task) Prompt() (prompt, unread string) {
 	var b strings.Builder
 	b.WriteString(rules)
 	fmt.Fprintf(&b, "\nThe repository is %s. The change is %s.\n", t.Root, t.About)
@@ -72,6 +72,7 @@ func (t *Task) Prompt() (prompt string, named int) {
 	}
 	b.WriteString("</changes>\n")
 	if len(left) > 0 {
+		t.unread = fmt.Sprintf("the changes of %d of %d files were too long to be handed over", len(left), len(t.Files))
 		b.WriteString("\nThe changes of these files are too long to be shown here. They count as well; read them yourself:\n")
 		for _, f := range left[:min(len(left), maxNamed)] {
 			fmt.Fprintf(&b, "- %q\n", f.Path)
@@ -81,9 +82,9 @@ func (t *Task) Prompt() (prompt string, named int) {
 		}
 	}
 	if t.Cut {
+		t.unread = "the changes were too many to be handed over"
 		b.WriteString("\nThere are more changes than could be read. Have git name the others.\n")
 	}
 	b.WriteString(form)
-	t.named = len(left)
-	return b.String(), t.named
+	return b.String(), t.unread
 }

@@ -119,7 +119,7 @@ func TestSchema(t *testing.T) {
 		t.Errorf("%s: %v", example, err)
 	}
 	var r protocol.TurnResult
-	if _, err := (&review.Task{}).Read(example, &r); err != nil || len(r.Findings) != 1 || r.Findings[0].EndLine != 12 || r.Verdict == nil {
+	if _, err := (&review.Task{}).Read(example, &r, nil); err != nil || len(r.Findings) != 1 || r.Findings[0].EndLine != 12 || r.Verdict == nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	var closed func(at string, schema map[string]any)
@@ -145,7 +145,7 @@ func TestSchema(t *testing.T) {
 func TestAnswerIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	var r protocol.TurnResult
-	_, err := (&review.Task{}).Read(`{"findings":[{"title":"`+long+`","body":"`+long+`","code_location":{"absolute_file_path":"`+long+`"}}],"overall_correctness":"patch is correct","overall_explanation":"`+long+`"}`, &r)
+	_, err := (&review.Task{}).Read(`{"findings":[{"title":"`+long+`","body":"`+long+`","code_location":{"absolute_file_path":"`+long+`"}}],"overall_correctness":"patch is correct","overall_explanation":"`+long+`"}`, &r, nil)
 	must.OK(t, err)
 	if f := r.Findings[0]; len(f.Title) != 400+3 || len(f.Body) != 8<<10+3 || len(f.Path) != 1<<10+3 || len(r.Verdict.Explanation) != 8<<10+3 {
 		t.Errorf("%d bytes of the title, %d of the body, %d of the path, %d of the explanation", len(f.Title), len(f.Body), len(f.Path), len(r.Verdict.Explanation))
@@ -179,7 +179,7 @@ func TestOutcome(t *testing.T) {
 	} {
 		r := protocol.TurnResult{Status: tt.status}
 		tt.task.Prompt()
-		_, err := tt.task.Read(tt.answer, &r)
+		_, err := tt.task.Read(tt.answer, &r, nil)
 		must.Equal(t, tt.name+": the outcome", tt.outcome, r.Outcome)
 		must.Equal(t, tt.name+": why", tt.why, r.Why)
 		must.Equal(t, tt.name+": it cannot be read", tt.why != "" && r.Findings == nil, err != nil)
@@ -220,7 +220,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var r protocol.TurnResult
-			_, err := (&review.Task{Root: "/repo"}).Read(tt.answer, &r)
+			_, err := (&review.Task{Root: "/repo"}).Read(tt.answer, &r, nil)
 			if err != nil {
 				if !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%v, want %s", err, tt.want)
@@ -281,7 +281,7 @@ func TestPlaces(t *testing.T) {
 		for _, cut := range []bool{true, false} {
 			var r protocol.TurnResult
 			task := review.Task{Root: link, Files: files, Cut: cut}
-			if _, err := task.Read(answered(t, tt.path, tt.start, tt.end), &r); err != nil {
+			if _, err := task.Read(answered(t, tt.path, tt.start, tt.end), &r, nil); err != nil {
 				t.Fatal(err)
 			}
 			if f := r.Findings[0]; f.Path != tt.want || f.OutsideDiff != (tt.outside && !(cut && tt.cut)) {
@@ -298,7 +298,7 @@ func TestPrompt(t *testing.T) {
 	for range 1000 {
 		task.Files = append(task.Files, review.File{Path: "small", Text: strings.Repeat("+y\n", 1000)})
 	}
-	p, named := task.Prompt()
+	p, unread := task.Prompt()
 	if len(p) > 250<<10 {
 		t.Errorf("%d bytes", len(p))
 	}
@@ -307,8 +307,8 @@ func TestPrompt(t *testing.T) {
 			t.Errorf("it lacks %q", part)
 		}
 	}
-	if n := strings.Count(p, "- \"small\""); n != 299 || named <= 300 || !strings.Contains(p, fmt.Sprintf("- and %d more\n", named-300)) {
-		t.Errorf("%d named, %d not shown", n, named)
+	if n := strings.Count(p, "- \"small\""); n != 299 || !strings.Contains(p, "- and 633 more\n") || unread != "the changes were too many to be handed over" {
+		t.Errorf("%d named, and %s", n, unread)
 	}
 }
 
@@ -321,7 +321,7 @@ func TestText(t *testing.T) {
 		`{"findings":[{"title":"[P1] t","priority":1}],"overall_correctness":"patch is correct","overall_explanation":"Fine."}`: "Verdict: the change is correct. Fine.\n\n1. [P1] t —  (outside of the diff)",
 		`{"findings":[{"title":"a\nb\u001b[2J","body":"one\n2. two","priority":2,"code_location":{"absolute_file_path":"x\u202ey","line_range":{"start":1,"end":2}}}],"overall_correctness":"patch is incorrect","overall_explanation":"No.","overall_confidence_score":0.5}`: "Verdict: the change is incorrect (confidence 0.5). No.\n\n1. [P2] a b\\x1b[2J — x\\u{202e}y:1-2 (outside of the diff)\n   one\n   2. two",
 	} {
-		if got, err := (&review.Task{}).Read(answer, new(protocol.TurnResult)); got != want || err != nil {
+		if got, err := (&review.Task{}).Read(answer, new(protocol.TurnResult), nil); got != want || err != nil {
 			t.Errorf("%q, %v, want %q", got, err, want)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -94,13 +93,9 @@ const maxAnswer = 10_000
 
 // read adds the reviewer's answer to the result, and returns it as a text for people. Failed is why there is none.
 func read(task *review.Task, answer string, did *protocol.TurnResult, failed error) (string, error) {
-	if failed != nil {
-		did.Outcome, did.Why = protocol.ReviewUnknown, plain.Short(failed.Error(), plain.MaxWords)
-		return answer, failed
-	}
-	words, err := task.Read(answer, did)
-	if err == nil {
-		return words, nil
+	words, err := task.Read(answer, did, failed)
+	if err == nil || failed != nil {
+		return words, err
 	}
 	if answer = text.Brief(answer, maxAnswer); answer != "" {
 		err = fmt.Errorf("%w\n\n%s", err, answer)
@@ -134,12 +129,9 @@ func (a *reviewArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolR
 	b.Order.Read = func(answer string, did *protocol.TurnResult, failed error) (string, error) {
 		return read(task, answer, did, failed)
 	}
-	prompt, named := task.Prompt()
-	if named > 0 {
-		b.Remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", named, len(task.Files)))
-	}
-	if task.Cut {
-		b.Remark("The changes are too many to be read as a whole: findings in files at their end could not be checked.")
+	prompt, unread := task.Prompt()
+	if unread != "" {
+		b.Remark("The reviewer was asked to read what was not handed over: " + unread + ".")
 	}
 	th, err := c.Threads.Start(ctx, c.caller(), protocol.Config{
 		Cwd: dir, Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever, ReadOnly: true, FromCall: true,
