@@ -1,11 +1,8 @@
 package native
 
 import (
-	"context"
 	"fmt"
 	"time"
-
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // budget is what a turn may use of time, of requests to the model and of tokens, and what it has used.
@@ -15,24 +12,6 @@ type budget struct {
 	begun    time.Time
 	requests int
 	tokens   int64
-}
-
-// budgetOf returns the budget of a turn, and its context. A turn that goes on with the last one has the budget of both.
-func (c *conversation) budgetOf(ctx context.Context, in protocol.TurnInput) (*budget, context.Context, context.CancelFunc) {
-	if !in.Again || c.budget == nil {
-		c.budget = &budget{limits: c.engine.options.Limits, begun: time.Now()}
-	}
-	b := c.budget
-	b.most = 0
-	if in.MaxTokens > 0 {
-		b.most = b.tokens + in.MaxTokens
-	}
-	limit := b.limits.WallTime
-	if limit <= 0 {
-		return b, ctx, func() {}
-	}
-	ctx, cancel := context.WithDeadlineCause(ctx, b.begun.Add(limit), &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
-	return b, ctx, cancel
 }
 
 // limitError ends a turn that reached one of its limits.

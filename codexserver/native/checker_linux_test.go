@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
@@ -37,6 +38,7 @@ func TestCheckedAnswers(t *testing.T) {
 		{"no word, and the check passes", "true", "", "incomplete true ", []string{"", ""}, native.Limits{}},
 		{"no word, and the check fails", "exit 1", "", "incomplete false ", []string{"", "", "", "", "", ""}, native.Limits{}},
 		{"a limit counts all tries", "exit 1", "", "failed false ", []string{"a", "b", "c"}, native.Limits{ModelRequests: 2}},
+		{"the time counts all tries", "sleep 1; exit 1", "", "failed false ", []string{"a", "b", "c"}, native.Limits{WallTime: 2 * time.Second}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			boxtest.Need(t)
@@ -56,7 +58,7 @@ func TestCheckedAnswers(t *testing.T) {
 			var r struct{ StructuredContent protocol.TurnResult }
 			parse(t, []byte(c.CallTool(t, "codex", fmt.Sprintf(`{"prompt":"p","cwd":%q,"check":%q%s}`, cwd, tt.check, members))), &r)
 			did := &r.StructuredContent
-			if did.Check == nil || did.Check.Passed == nil {
+			if did.Check.Passed == nil {
 				t.Fatalf("%+v", did)
 			}
 			must.Equal(t, "the result", tt.want, fmt.Sprint(did.Status, " ", *did.Check.Passed, " ", string(did.Output)))

@@ -46,7 +46,7 @@ type conversation struct {
 	meter   meter
 	saved   saved
 	work    work
-	budget  *budget // of the last turn; a turn has it, which holds use
+	budget  budget // of the last turn
 
 	inbox atomic.Pointer[inbox] // the running turn's; between turns the last one's
 

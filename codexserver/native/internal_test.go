@@ -81,23 +81,3 @@ func TestResultsOfMCPServers(t *testing.T) {
 
 // SetHosts sets how an engine connects commands to hosts.
 func SetHosts(e *Engine, p *hosts.Proxy) { e.proxy = p }
-
-// TestBudgetOf checks that a turn that goes on has what is left of the time and the tokens of the last one.
-func TestBudgetOf(t *testing.T) {
-	c := &conversation{engine: &Engine{options: Options{Limits: Limits{WallTime: time.Hour}}}}
-	budget := func(in protocol.TurnInput) (*budget, time.Time) {
-		b, ctx, cancel := c.budgetOf(t.Context(), in)
-		defer cancel()
-		end, _ := ctx.Deadline()
-		return b, end
-	}
-	first, end := budget(protocol.TurnInput{MaxTokens: 100})
-	first.tokens, first.begun = 60, first.begun.Add(-time.Minute)
-	again, earlier := budget(protocol.TurnInput{MaxTokens: 40, Again: true})
-	must.Equal(t, "the time of both", end.Add(-time.Minute), earlier)
-	must.Equal(t, "the tokens of both", int64(100), again.most)
-	next, later := budget(protocol.TurnInput{})
-	if next.tokens != 0 || next.most != 0 || later.Before(end) {
-		t.Errorf("another turn: %+v until %v", next, later)
-	}
-}

@@ -95,21 +95,21 @@ func (t *turn) stream(ctx context.Context, submission string, request func() *mo
 	}
 	began, lost := time.Now(), false // lost: the attempt before had no connection
 	for n := 0; ; n++ {
-		if err := t.budget.request(); err != nil {
+		if err := t.conv.budget.request(); err != nil {
 			return nil, err
 		}
 		resp, err := t.request(ctx, request(), progress)
 		text, rest := t.incoming.end(err == nil)
 		if err == nil && resp.Usage != nil {
 			u := *resp.Usage // of some providers it has only the parts, of some only the total
-			t.budget.tokens += max(u.TotalTokens, u.InputTokens+u.OutputTokens)
+			t.conv.budget.tokens += max(u.TotalTokens, u.InputTokens+u.OutputTokens)
 			t.conv.meter.add(u, t.conv.contextWindow())
 		}
 		if err == nil {
 			return resp, nil
 		}
 		if said, ok := errors.AsType[*model.ProviderError](err); !ok || said.Status != 0 || !said.Again {
-			t.budget.requests-- // the model was not asked
+			t.conv.budget.requests-- // the model was not asked
 		}
 		wait, say, again := t.conv.provider().client.Again(err, n, began)
 		if !again && ctx.Err() == nil && t.goElsewhere(err) {

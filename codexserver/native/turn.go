@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -24,7 +25,6 @@ type turn struct {
 	tools   *tool.Turn
 	id      string // in the conversation's file; "" before the turn is there
 	durable bool   // another process may continue the turn
-	budget  *budget
 	// compacted is true from a compaction until the history is not full any more.
 	compacted bool
 	// round is the last response until it becomes part of the history. When the turn is
@@ -44,9 +44,15 @@ type turn struct {
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	c.use.Lock()
 	defer c.use.Unlock()
-	budget, ctx, cancel := c.budgetOf(ctx, in)
-	defer cancel()
-	t := &turn{conv: c, budget: budget, durable: in.Key != "", inbox: &inbox{ready: make(chan struct{})}, incoming: incoming{conv: c}}
+	if !in.Again {
+		c.budget = budget{limits: c.engine.options.Limits, most: in.MaxTokens, begun: time.Now()}
+	}
+	if limit := c.budget.limits.WallTime; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, c.budget.begun.Add(limit), &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
+		defer cancel()
+	}
+	t := &turn{conv: c, durable: in.Key != "", inbox: &inbox{ready: make(chan struct{})}, incoming: incoming{conv: c}}
 	c.inbox.Store(t.inbox)
 	defer t.inbox.close()
 	_, _ = c.box.Roots(c.now.SandboxPolicy, c.now.Cwd) // records what its commands can write; each fails with the error
@@ -255,7 +261,7 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 		}
 	}
 	if len(calls) > 0 {
-		if err := t.budget.spent(); err != nil {
+		if err := t.conv.budget.spent(); err != nil {
 			t.commit()
 			t.emitChat(resp.Items)
 			t.conv.emit(t.conv.meter.report())

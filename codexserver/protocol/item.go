@@ -53,7 +53,8 @@ type TurnInput struct {
 	// server interrupts the turn when they are used. An engine that knows the usage of a
 	// response before it runs the response's calls does not run them then.
 	MaxTokens int64
-	// Again says that the turn goes on with the last one, whose check failed: an engine's limits count for both.
+	// Again says that the turn goes on with the last one, whose check failed: MaxTokens and an engine's limits count for
+	// both.
 	Again bool
 	// Key names the turn for Continue, a random text. "" is a turn that no other process continues.
 	Key string
