@@ -3,15 +3,12 @@ package appserver
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
-	"errors"
 	"os"
 	"runtime"
 	"slices"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
@@ -21,150 +18,92 @@ import (
 
 // Check implements [engine.Checker] by Codex's command/exec, which asks nobody. So this program decides before, by the
 // policy of the conversation, and the check runs in the sandbox of the conversation, whoever approves it.
-func (c *conversation) Check(ctx context.Context, check engine.Check) (engine.Checked, error) {
-	now := &c.settings.now
-	r := checkRun{conversation: c, id: check.ID, limit: check.Limit, argv: append(slices.Clone(run.LineShell(runtime.GOOS, os.Environ())), check.Line), sandbox: now.Sandbox}
-	policy := now.Policy
-	if !slices.Contains(protocol.ApprovalPolicies(), policy) { // finer rules, of which none is read here
-		policy = protocol.ApprovalUntrusted
+func (c *conversation) Check(ctx context.Context, id, line string, limit time.Duration) (why string, err error) {
+	now, argv := c.settings.now, append(slices.Clone(run.LineShell(runtime.GOOS, os.Environ())), line)
+	if !slices.Contains(protocol.ApprovalPolicies(), now.Policy) { // finer rules, of which none is read here
+		now.Policy = protocol.ApprovalUntrusted
 	}
-	r.sandbox.Mode = cmp.Or(r.sandbox.Mode, protocol.SandboxReadOnly)
-	verdict := decide.Exec(decide.Input{Policy: policy, Sandbox: r.sandbox.Mode, SandboxAvailable: true, Command: r.argv})
+	now.Sandbox.Mode = cmp.Or(now.Sandbox.Mode, protocol.SandboxReadOnly)
+	verdict := decide.Exec(decide.Input{Policy: now.Policy, Sandbox: now.Sandbox.Mode, SandboxAvailable: true, Command: argv})
+	if verdict.Action == decide.RunReadOnly {
+		now.Sandbox = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
+	}
+	full := now.Sandbox.Mode == protocol.SandboxDangerFullAccess
 	switch {
 	case verdict.Action == decide.Refuse:
-		return r.refused(verdict.Reason), nil
-	case verdict.Action == decide.RunReadOnly:
-		r.sandbox = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
-	}
-	if verdict.Action == decide.Ask || decide.Mentions(c.engine.options.Ask, r.argv) {
-		if why, err := r.ask(ctx); err != nil || why != "" {
-			return engine.Checked{Why: why}, err
+		why = verdict.Reason
+	case verdict.Action == decide.Ask, decide.Mentions(c.engine.options.Ask, argv):
+		shown := run.HoldFolders(now.Cwd)
+		defer shown.Close()
+		out := c.host.ApproveExec(ctx, protocol.ExecApprovalRequest{
+			CallID: id, Command: argv, Cwd: now.Cwd, Reason: "the check of the turn", FromEngine: true, NoSandbox: full, Confinable: !full, Once: true,
+		})
+		switch {
+		case out.Decision == elicit.Abort:
+			return "", abortReason(out)
+		case !out.Decision.Approves():
+			return "the check was not run: " + out.ForModel(), nil
+		case shown.Replaced() != "":
+			why = "the folder " + now.Cwd + " was replaced before the user answered"
 		}
 	}
-	if folder := c.settings.moved(); folder != "" {
-		return r.refused("a link is in the place of the folder " + folder + ", in which commands may write"), nil
+	if why = cmp.Or(why, c.settings.moved()); why != "" {
+		c.host.Emit(protocol.BackgroundEvent{Refused: &protocol.Refused{Command: argv, Cwd: now.Cwd, Reason: why, CallID: id}})
+		return why, nil
 	}
-	return r.run(ctx)
-}
-
-// checkRun is one run of a check.
-type checkRun struct {
-	*conversation
-	id      string
-	limit   time.Duration
-	argv    []string
-	sandbox protocol.SandboxPolicy
-}
-
-// refused reports that the check does not run.
-func (r *checkRun) refused(why string) engine.Checked {
-	r.host.Emit(protocol.BackgroundEvent{Refused: &protocol.Refused{Command: r.argv, Cwd: r.settings.now.Cwd, Reason: why, CallID: r.id}})
-	return engine.Checked{Why: why}
-}
-
-// ask asks whether the check may run. It returns why it may not, or "".
-func (r *checkRun) ask(ctx context.Context) (why string, err error) {
-	cwd := r.settings.now.Cwd
-	shown := run.HoldFolders(cwd)
-	defer shown.Close()
-	out := r.host.ApproveExec(ctx, protocol.ExecApprovalRequest{
-		CallID: r.id, Command: r.argv, Cwd: cwd, Reason: "the check of the turn", FromEngine: true,
-		NoSandbox: r.sandbox.Mode == protocol.SandboxDangerFullAccess, Confinable: r.sandbox.Mode != protocol.SandboxDangerFullAccess, Once: true,
-	})
+	res, err := c.exec(ctx, &apptypes.ExecParams{Command: argv, Cwd: now.Cwd, ProcessID: id, TimeoutMS: limit.Milliseconds()}, now.Sandbox)
 	switch {
-	case out.Decision == elicit.Abort:
-		return "", &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: abortReason(out)}
-	case !out.Decision.Approves():
-		return "the check was not run: " + out.ForModel(), nil
-	case shown.Replaced() != "":
-		return "the check was not run: the folder " + cwd + " was replaced before the user answered", nil
+	case err != nil:
+		return "it did not run to its end: " + err.Error(), nil
+	case full:
+		return "", nil
 	}
-	return "", nil
+	return box.Denial(now.Sandbox.NetworkAccess, now.Cwd, res), nil
 }
 
-// run runs the check in the sandbox. It ends the check when ctx ends.
-func (r *checkRun) run(ctx context.Context) (engine.Checked, error) {
-	ch, err := r.engine.child(ctx)
+// exec runs a command of command/exec in a sandbox to its end, and emits its events. It ends the command when ctx ends.
+func (c *conversation) exec(ctx context.Context, p *apptypes.ExecParams, sandbox protocol.SandboxPolicy) (res run.Result, err error) {
+	ch, err := c.engine.child(ctx)
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+		return res, err
+	}
+	if sandbox.Mode == protocol.SandboxWorkspaceWrite { // command/exec knows no working folder of a thread
+		sandbox.WritableRoots = append([]string{p.Cwd}, sandbox.WritableRoots...)
+	}
+	p.SandboxPolicy, p.DisableOutputCap, p.StreamStdoutStderr = sandboxOf(sandbox), true, true
+	c.host.Emit(protocol.ExecCommandBegin{
+		CallID: p.ProcessID, Command: p.Command, Cwd: p.Cwd, ReadOnly: sandbox.Mode == protocol.SandboxReadOnly,
+		ParsedCmd: []protocol.ParsedCommand{{Type: "unknown", Cmd: p.Command[len(p.Command)-1]}},
+	})
+	out, begun := run.NewCapture(func(s protocol.OutputStream, b []byte) {
+		c.host.Emit(protocol.ExecCommandOutputDelta{CallID: p.ProcessID, Stream: s, Chunk: b})
+	}), time.Now()
+	ch.checks.Store(p.ProcessID, out)
+	defer ch.checks.Delete(p.ProcessID)
+	var reply apptypes.ExecReply
+	ended := make(chan error, 1)
+	ch.run.Go(func() { ended <- ch.app.Call(context.Background(), apptypes.CallCommandExec, p, &reply) })
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		_ = ch.call(context.Background(), interruptLimit, apptypes.CallCommandExecTerminate, apptypes.ExecRef{ProcessID: p.ProcessID}, nil)
+		select {
+		case <-ended:
+		case <-time.After(interruptLimit):
+			ch.kill(late(apptypes.CallCommandExec, interruptLimit))
+			<-ended
+		}
+		return res, context.Cause(ctx)
+	}
 	if err != nil {
-		return engine.Checked{Why: err.Error()}, nil
+		return res, ch.explain(context.Background(), err)
 	}
-	cwd, begun := r.settings.now.Cwd, time.Now()
-	if r.sandbox.Mode == protocol.SandboxWorkspaceWrite { // command/exec knows no working folder of a thread
-		r.sandbox.WritableRoots = append([]string{cwd}, r.sandbox.WritableRoots...)
-	}
-	r.host.Emit(protocol.ExecCommandBegin{
-		CallID: r.id, Command: r.argv, Cwd: cwd, ParsedCmd: []protocol.ParsedCommand{{Type: "unknown", Cmd: r.argv[len(r.argv)-1]}},
-		ReadOnly: r.sandbox.Mode == protocol.SandboxReadOnly,
-	})
-	out := run.NewCapture(func(s protocol.OutputStream, b []byte) {
-		r.host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: b})
-	})
-	code, err := ch.exec(ctx, out, &apptypes.ExecParams{
-		Command: r.argv, Cwd: cwd, ProcessID: r.id, SandboxPolicy: sandboxOf(r.sandbox), TimeoutMS: r.limit.Milliseconds(),
-		DisableOutputCap: true, StreamStdoutStderr: true,
-	})
-	res := out.Output()
-	res.ExitCode, res.Duration = code, time.Since(begun)
-	res.TimedOut = code == run.TimeoutExitCode && res.Duration >= r.limit
-	r.host.Emit(protocol.ExecCommandEnd{
-		CallID: r.id, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated, ExitCode: code,
+	res = out.Output()
+	res.ExitCode, res.Duration = int(reply.ExitCode), time.Since(begun)
+	res.TimedOut = res.ExitCode == run.TimeoutExitCode && res.Duration.Milliseconds() >= p.TimeoutMS
+	c.host.Emit(protocol.ExecCommandEnd{
+		CallID: p.ProcessID, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated, ExitCode: res.ExitCode,
 		Duration: protocol.Duration(res.Duration), FormattedOutput: res.Formatted(), Omitted: res.Omitted,
 	})
-	switch {
-	case ctx.Err() != nil:
-		return engine.Checked{}, context.Cause(ctx)
-	case err != nil:
-		return engine.Checked{Why: "it did not run to its end: " + err.Error()}, nil
-	}
-	checked := engine.Checked{ExitCode: &code, Output: res.Formatted()}
-	if r.sandbox.Mode != protocol.SandboxDangerFullAccess {
-		if line := box.Denial(r.sandbox.NetworkAccess, cwd, res); line != "" {
-			checked.Why = box.DenialWords(line, cwd)
-		}
-	}
-	return checked, nil
-}
-
-// exec runs a command of command/exec to its end, and returns its exit code, -1 with an error. It ends the command when ctx
-// ends.
-func (c *child) exec(ctx context.Context, out *run.Capture, p *apptypes.ExecParams) (code int, err error) {
-	c.mu.Lock()
-	c.checks[p.ProcessID] = out
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.checks, p.ProcessID)
-	}()
-	over, ended := context.WithCancel(context.Background())
-	defer ended()
-	defer context.AfterFunc(ctx, func() {
-		c.run.Go(func() {
-			failed := c.control(over, apptypes.CallCommandExecTerminate, apptypes.ExecRef{ProcessID: p.ProcessID}, nil)
-			select {
-			case <-over.Done():
-			case <-time.After(interruptLimit):
-				c.kill(errors.Join(late(apptypes.CallCommandExec, interruptLimit), failed))
-			}
-		})
-	})()
-	var reply apptypes.ExecReply
-	err = c.app.Call(context.Background(), apptypes.CallCommandExec, p, &reply)
-	switch {
-	case ctx.Err() != nil:
-		return -1, context.Cause(ctx)
-	case err != nil:
-		return -1, c.explain(context.Background(), err)
-	}
-	return int(reply.ExitCode), nil
-}
-
-// printed adds a piece of output to the check that printed it.
-func (c *child) printed(n *apptypes.Note) {
-	c.mu.Lock()
-	out := c.checks[n.ProcessID]
-	c.mu.Unlock()
-	if piece, err := base64.StdEncoding.DecodeString(n.DeltaBase64); out != nil && err == nil {
-		out.Add(protocol.OutputStream(n.Stream), piece)
-	}
+	return res, nil
 }

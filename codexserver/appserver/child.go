@@ -53,17 +53,17 @@ type child struct {
 	stderr *tail // what the app-server wrote
 
 	limits atomic.Pointer[apptypes.RateLimits] // of the account, as last reported
+	checks sync.Map                            // the output of those that run, a *run.Capture, by id
 
 	mu      sync.Mutex
-	threads map[string]*thread      // that the app-server has in memory, by id
-	checks  map[string]*run.Capture // the output of those that run, by id
-	secrets text.Secrets            // see learn
+	threads map[string]*thread // that the app-server has in memory, by id
+	secrets text.Secrets       // see learn
 }
 
 // connect returns the child of a running app-server, whose process is at the other end of the transport, after the
 // handshake. It owns the transport from then on, and closes it when it fails.
 func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options) (*child, error) {
-	c := &child{log: o.Logger, gone: make(chan struct{}), stderr: stderr, threads: map[string]*thread{}, checks: map[string]*run.Capture{}}
+	c := &child{log: o.Logger, gone: make(chan struct{}), stderr: stderr, threads: map[string]*thread{}}
 	c.app = appclient.New(t, c.clientOptions(o))
 	c.run.Go(func() { c.lost(c.app.Err()) })
 	err := c.within(ctx, handshakeLimit, apptypes.CallInitialize, c.app.Initialize)
@@ -204,7 +204,9 @@ func (c *child) notification(method string, n *apptypes.Note) {
 		c.log.Warn("codex: "+c.redact(n.Message+n.Summary), "thread", n.ThreadID, "details", c.redact(n.Details))
 		return
 	case apptypes.NoteCommandExecOutputDelta:
-		c.printed(n)
+		if out, is := c.checks.Load(n.ProcessID); is {
+			out.(*run.Capture).Add(protocol.OutputStream(n.Stream), n.DeltaBase64)
+		}
 		return
 	case apptypes.NoteAccountRateLimitsUpdated:
 		if limitsOf(n.RateLimits) != nil {

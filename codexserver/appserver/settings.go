@@ -313,11 +313,11 @@ func policyParam(policy protocol.ApprovalPolicy) stdjson.RawMessage {
 	return raw
 }
 
-// moved returns a folder that commands can write and whose name leads elsewhere than when the conversation began, or "".
+// moved says which folder that commands can write has a name that leads elsewhere than when the conversation began, or "".
 func (s *settings) moved() string {
 	for i, now := range box.Writable(s.now.Sandbox, s.now.Cwd, os.Environ()) {
 		if i < len(s.writes) && now != s.writes[i] {
-			return s.writes[i]
+			return "a link is in the place of the folder " + s.writes[i] + ", in which commands may write"
 		}
 	}
 	return ""

@@ -413,8 +413,8 @@ func (r *turn) left() bool {
 // unmoved interrupts the turn and returns false if the name of a folder that its commands can write leads elsewhere than when
 // the conversation began. The caller holds the turn's lock. A command that began meanwhile may have written there.
 func (r *turn) unmoved() bool {
-	if folder := r.settings.moved(); folder != "" && r.aborted == nil {
-		r.abandon(fmt.Errorf("a link is in the place of the folder %s, in which commands may write: look at what the last of them changed", folder))
+	if moved := r.settings.moved(); moved != "" && r.aborted == nil {
+		r.abandon(errors.New(moved + ": look at what the last of them changed"))
 		r.host.Emit(protocol.BackgroundEvent{Message: "interrupted: " + r.aborted.Error()})
 	}
 	return r.aborted == nil

@@ -142,30 +142,13 @@ type Steerer interface {
 
 // Checker is a conversation that runs the check of a turn: a line that says whether the turn is done.
 type Checker interface {
-	// Check runs a check between turns, as a command of the model in the working folder: the policies, the rules and the
-	// sandbox of the conversation hold, and a person is asked as about such a command. It emits the events of a command.
-	// An error ends the turn: an [*AbortError], or the cause of ctx.
-	Check(ctx context.Context, c Check) (Checked, error)
-}
-
-// Check is one run of a check.
-type Check struct {
-	// ID is that of the call in events and questions.
-	ID string
-	// Line is run by the shell that runs lines of the model.
-	Line string
-	// Limit is how long it may take.
-	Limit time.Duration
-}
-
-// Checked is how a check ended. Its texts may have the words of any program.
-type Checked struct {
-	// ExitCode is that of the line, nil if it did not run.
-	ExitCode *int
-	// Output is the head and the tail of what it printed.
-	Output string
-	// Why is why it says nothing about the work: nobody approved it, or the sandbox stopped it. "" if it passed or failed.
-	Why string
+	// Check runs a line between turns with the shell that runs lines of the model, for limit at most. It is a command of
+	// the model in the working folder: the policies, the rules and the sandbox of the conversation hold, and a person is
+	// asked as about such a command. It emits the events of a command with the id, of which the last
+	// [protocol.ExecCommandEnd] says how the check ended. Why is why that says nothing about the work, perhaps in words of
+	// any program: nobody approved it, it did not run, or the sandbox stopped it. It is "" otherwise. An error aborts the
+	// turn, and so does the end of ctx, with which the check has ended when Check returns.
+	Check(ctx context.Context, id, line string, limit time.Duration) (why string, err error)
 }
 
 // Resolver is a conversation whose sandbox finds its folders by their names, again for each command. Who can put

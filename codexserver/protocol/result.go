@@ -16,8 +16,8 @@ type TurnResult struct {
 	Content string `json:"content" required:"true" about:"The answer."`
 	// Output is the answer as JSON, or nil if the caller wanted none or the answer does not fit its schema.
 	Output jsontext.Value `json:"output,omitzero" about:"The answer as JSON, by output-schema."`
-	// Check is how the turn's check ended, nil for a turn without one.
-	Check *Check `json:"check,omitzero" about:"command, exitCode, tries, output; passed, or why there is no verdict."`
+	// Check is how the turn's check ended, without a command for a turn without one.
+	Check Check `json:"check,omitzero" about:"command, exitCode, tries, output; passed, or why there is no verdict."`
 	// Outcome is what a review comes to, and Why why it is unknown or there was nothing to review.
 	Outcome ReviewOutcome `json:"outcome,omitzero" enum:"pass,findings,unknown" about:"pass: no fault in all that was to review."`
 	Why     string        `json:"why,omitzero" about:"Why the outcome is unknown, or nothing was to review."`

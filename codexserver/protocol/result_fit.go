@@ -76,12 +76,9 @@ func (r TurnResult) cut(room int, see string) TurnResult {
 		left.Output += len(r.Output)
 		r.Output = nil
 	}
-	if r.Check != nil {
-		check := *r.Check
-		check.Output = text.TailJSON(check.Output, room)
-		left.Check += len(r.Check.Output) - len(check.Output)
-		r.Check = &check
-	}
+	kept = text.Tail(r.Check.Output, room/2) // as JSON, a byte of what is shown is two at most
+	left.Check += len(r.Check.Output) - len(kept)
+	r.Check.Output = kept
 	r.Findings = some(r.Findings, false, room, &left.Findings)
 	r.Plan = some(r.Plan, false, room, &left.Plan)
 	r.Changes = some(r.Changes, false, room, &left.Changes)

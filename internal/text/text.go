@@ -57,11 +57,6 @@ func HeadJSON(s string, n int) string {
 	return Head(s, sort.Search(min(len(s), max(n, 0)), func(i int) bool { return SizeJSON(Head(s, i+1)) > n }))
 }
 
-// TailJSON is [HeadJSON] for the longest end of s.
-func TailJSON(s string, n int) string {
-	return Tail(s, len(s)-sort.Search(len(s), func(i int) bool { return SizeJSON(Tail(s, len(s)-i)) <= n }))
-}
-
 // character returns where the character begins and ends that a cut before s[i] would split,
 // or i twice.
 func character(s string, i int) (begin, end int) {

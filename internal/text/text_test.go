@@ -106,7 +106,7 @@ func TestOr(t *testing.T) {
 	}
 }
 
-// TestHeadJSON shortens texts of all kinds to their longest beginning, or end, that fits.
+// TestHeadJSON shortens texts of all kinds to their longest beginning that fits.
 func TestHeadJSON(t *testing.T) {
 	for _, s := range []string{"", "abc", strings.Repeat("x", 5000), strings.Repeat("\x00\x1b\"\\", 5000), strings.Repeat("é€😀", 3000), strings.Repeat("😀\x01", 3000)} {
 		for _, most := range []int{30, 31, 32, 33, 34, 35, 1000, 1 << 20} {
@@ -118,11 +118,6 @@ func TestHeadJSON(t *testing.T) {
 			}
 			if rest != "" && text.SizeJSON(got+rest[:size]) <= most {
 				t.Errorf("%d of %.10q: there is room for more than %d bytes", most, s, len(got))
-			}
-			tail := text.TailJSON(s, most)
-			_, size = utf8.DecodeLastRuneInString(s[:len(s)-len(tail)])
-			if !strings.HasSuffix(s, tail) || text.SizeJSON(tail) > most || !utf8.ValidString(tail) || tail != s && text.SizeJSON(s[len(s)-len(tail)-size:]) <= most {
-				t.Errorf("%d of %.10q: %d bytes of the end", most, s, len(tail))
 			}
 		}
 	}

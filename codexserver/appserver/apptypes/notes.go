@@ -14,7 +14,7 @@ type Note struct {
 	CompletedAtMs  int64           `json:"completedAtMs,omitzero"`
 	DecisionSource json.RawMessage `json:"decisionSource,omitzero"`
 	Delta          string          `json:"delta,omitzero"`
-	DeltaBase64    string          `json:"deltaBase64,omitzero"`
+	DeltaBase64    []byte          `json:"deltaBase64,omitzero"`
 	Details        string          `json:"details,omitzero"`
 	Diff           string          `json:"diff,omitzero"`
 	Error          *TurnError      `json:"error,omitzero"`

@@ -206,6 +206,9 @@ func (s schema) misfit(typ reflect.Type, node any, sent bool) (other string) {
 	want := map[reflect.Kind]string{
 		reflect.String: "string", reflect.Bool: "boolean", reflect.Int64: "integer", reflect.Uint32: "integer", reflect.Slice: "array", reflect.Map: "object", reflect.Struct: "object",
 	}[typ.Kind()]
+	if typ == reflect.TypeFor[[]byte]() {
+		want = "string" // in base64
+	}
 	if typ == reflect.TypeFor[json.RawMessage]() || typ.Kind() == reflect.Interface {
 		return ""
 	}

@@ -109,7 +109,7 @@ type outcome struct {
 	Values  struct {
 		ThreadID, Status, Content string
 		Refused                   []any
-		Check                     *protocol.Check
+		Check                     protocol.Check
 		Usage                     struct{ Turn, Thread struct{ Input, Output int } }
 	} `json:"structuredContent"`
 }
@@ -305,7 +305,7 @@ func (r route) checked(t *testing.T, server *child) {
 		must.OK(t, os.RemoveAll(filepath.Join(c.cmd.Dir, "made.txt")))
 		c.call("codex", map[string]any{"prompt": prompt, "check": "cat made.txt"})
 		o := c.outcome()
-		if o.Values.Check == nil || o.Values.Check.Passed == nil {
+		if o.Values.Check.Passed == nil {
 			t.Fatalf("%s: %+v", prompt, o)
 		}
 		must.Equal(t, prompt, want, fmt.Sprint(o.Values.Status, " ", *o.Values.Check.Passed, " ", o.Values.Check.Tries))

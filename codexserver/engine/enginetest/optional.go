@@ -163,13 +163,20 @@ func checks(_ engine.Engine, c engine.Conversation) bool {
 func testChecked(t *testing.T, s *Subject) {
 	asking := *s
 	asking.Config.ApprovalPolicy, asking.Config.Sandbox = protocol.ApprovalUntrusted, protocol.SandboxWorkspaceWrite
-	check := func(t *testing.T, c *conversation, line string, limit time.Duration) (out engine.Checked, events []protocol.EventMsg) {
+	type ended struct {
+		why                      string
+		err                      error
+		*protocol.ExecCommandEnd // nil for a check that did not run
+		events                   []protocol.EventMsg
+	}
+	check := func(ctx context.Context, c *conversation, line string, limit time.Duration) (e ended) {
 		c.take()
-		out, err := c.Conversation.(engine.Checker).Check(t.Context(), engine.Check{ID: "check", Line: line, Limit: limit})
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
+		e.why, e.err = c.Conversation.(engine.Checker).Check(ctx, "check", line, limit)
+		e.events = c.take()
+		if i := index[protocol.ExecCommandEnd](e.events); i >= 0 {
+			e.ExecCommandEnd = new(e.events[i].(protocol.ExecCommandEnd))
 		}
-		return out, c.take()
+		return e
 	}
 	c := start(t, &asking, always(elicit.Approved))
 	for _, tt := range []struct {
@@ -180,40 +187,36 @@ func testChecked(t *testing.T, s *Subject) {
 		{"echo fine >made", 0, ""}, {"cat made; echo wrong >&2; exit 3", 3, "wrong"}, {"no-such-program-at-all", 127, "not found"},
 		{`i=0; while [ $i -lt 40000 ]; do echo "line $i"; i=$((i+1)); done; exit 1`, 1, "line 39999"},
 	} {
-		out, events := check(t, c, tt.line, limit)
-		if out.Why != "" || out.ExitCode == nil || *out.ExitCode != tt.code || !strings.Contains(out.Output, tt.output) || len(out.Output) > 20_000 {
-			t.Errorf("%s: %+v", tt.line, out)
-		}
-		asked, began, ended := index[protocol.ExecApprovalRequest](events), index[protocol.ExecCommandBegin](events), index[protocol.ExecCommandEnd](events)
-		if asked < 0 || began < asked || ended < began {
-			t.Errorf("%s: %s", tt.line, types(events))
+		e := check(t.Context(), c, tt.line, limit)
+		asked, began, end := index[protocol.ExecApprovalRequest](e.events), index[protocol.ExecCommandBegin](e.events), index[protocol.ExecCommandEnd](e.events)
+		if asked < 0 || began < asked || end < began || e.why != "" || e.err != nil {
+			t.Errorf("%s: %q, %v, %s", tt.line, e.why, e.err, types(e.events))
+		} else if e.CallID != "check" || e.ExitCode != tt.code || !strings.Contains(e.FormattedOutput, tt.output) || len(e.FormattedOutput) > 20_000 {
+			t.Errorf("%s: %+v", tt.line, e.ExecCommandEnd)
 		}
 	}
 	if !exists(c, "made") {
 		t.Error("a check ran elsewhere")
 	}
-	if out, _ := check(t, c, "sleep 600", 300*time.Millisecond); out.ExitCode == nil || *out.ExitCode != 124 || out.Why != "" || !strings.Contains(out.Output, "timed out") {
-		t.Errorf("a check without end: %+v", out)
+	if e := check(t.Context(), c, "sleep 600", 300*time.Millisecond); e.ExecCommandEnd == nil || e.ExitCode != 124 || e.why != "" || !strings.Contains(e.FormattedOutput, "timed out") {
+		t.Errorf("a check without end: %+v", e)
 	}
 	denied := start(t, &asking, always(elicit.Denied))
-	out, events := check(t, denied, "echo x >made", limit)
-	if out.Why == "" || out.ExitCode != nil || exists(denied, "made") || index[protocol.ExecCommandBegin](events) >= 0 {
-		t.Errorf("a check that was denied: %+v, %s", out, types(events))
+	if e := check(t.Context(), denied, "echo x >made", limit); e.why == "" || e.err != nil || exists(denied, "made") || index[protocol.ExecCommandBegin](e.events) >= 0 {
+		t.Errorf("a check that was denied: %+v", e)
 	}
-	if out, events := check(t, denied, "pwd", limit); out.Why != "" || out.ExitCode == nil || *out.ExitCode != 0 || index[protocol.ExecApprovalRequest](events) >= 0 {
-		t.Errorf("a check that is known to be safe: %+v, %s", out, types(events))
+	if e := check(t.Context(), denied, "pwd", limit); e.why != "" || e.ExecCommandEnd == nil || e.ExitCode != 0 || index[protocol.ExecApprovalRequest](e.events) >= 0 {
+		t.Errorf("a check that is known to be safe: %+v", e)
 	}
 	abort := start(t, &asking, always(elicit.Abort))
-	_, err := abort.Conversation.(engine.Checker).Check(t.Context(), engine.Check{ID: "check", Line: "echo x >made", Limit: limit})
-	if !errors.As(err, new(*engine.AbortError)) || exists(abort, "made") {
-		t.Errorf("a check whose question was answered with abort: %v", err)
+	if e := check(t.Context(), abort, "echo x >made", limit); e.err == nil || exists(abort, "made") {
+		t.Errorf("a check whose question was answered with abort: %+v", e)
 	}
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	time.AfterFunc(time.Second, func() { interrupt(errStop) })
 	began := time.Now()
-	_, err = c.Conversation.(engine.Checker).Check(ctx, engine.Check{ID: "check", Line: "sleep 600", Limit: limit})
-	if !errors.Is(err, errStop) || time.Since(began) > limit/2 {
-		t.Errorf("an interrupted check: %v after %v", err, time.Since(began))
+	if check(ctx, c, "sleep 600", limit); time.Since(began) > limit/2 {
+		t.Errorf("an interrupted check ended after %v", time.Since(began))
 	}
 	usable(t, &asking, c)
 }

@@ -22,26 +22,31 @@ var (
 		`name or service not known|could not connect|couldn't connect|failed to connect|socket: operation not permitted|\bEAI_AGAIN\b|\bENETUNREACH\b`}
 	// named matches the words of a message that may be paths: in quotes, with a slash, or right before the reason.
 	named = lazyregexp.Regexp{Text: "['\"`‘“]([^'\"`’”]+)['\"`’”]|([^\\s:'\"`]*/[^\\s:'\"`]*)|([^\\s:]+): (?i:permission denied|operation not permitted|read-only file system)"}
+	// ownFolder matches the folder of a program in a path below the home.
+	ownFolder = lazyregexp.Regexp{Text: `^(?:(?:\.cache|\.config|Library)/)?[^/]+`}
 )
 
 // notExecutable is the exit code of shells for a program that may not be run, which a confinement does not cause.
 const notExecutable = 126
 
-// Denied reports whether a command failed because of its confinement, see [Denial].
-func (c *Confinement) Denied(r run.Result) bool {
-	return Denial(c.policy.NetworkAccess, c.cwd, r) != ""
-}
+// Denied returns why a command failed, if that was because of its confinement, see [Denial].
+func (c *Confinement) Denied(r run.Result) string { return Denial(c.policy.NetworkAccess, c.cwd, r) }
 
-// Denial returns the line of output that shows that a command failed because of its confinement, which it had in the folder
-// cwd, with a network or without one; else "". The kernel keeps no record that this process may read, so the command must
-// report a denial and, if it names files, this process must be able to write one of them.
+// Denial says why a command failed, if that was because of its confinement, which it had in the folder cwd, with a network
+// or without one, and what would let it do what it tried: the network, or a writable folder. Otherwise it returns "". The
+// kernel keeps no record that this process may read, so the command must report a denial and, if it names files, this
+// process must be able to write one of them. The words have a line of its output, which who shows them makes safe.
 func Denial(network bool, cwd string, r run.Result) string {
 	if r.ExitCode == 0 || r.ExitCode == notExecutable || r.TimedOut {
 		return ""
 	}
 	for line := range strings.Lines(r.Stderr + "\n" + r.Stdout) {
-		if !network && netDenied.Get().MatchString(line) || fileDenied.Get().MatchString(line) && explains(line, cwd) {
-			return strings.TrimSpace(line)
+		words := "the sandbox stopped it: " + text.Brief(strings.TrimSpace(line), 400)
+		switch {
+		case !network && netDenied.Get().MatchString(line):
+			return words + "; network_access of [sandbox_workspace_write] gives commands the network"
+		case fileDenied.Get().MatchString(line) && explains(line, cwd):
+			return words + remedy(line, cwd)
 		}
 	}
 	return ""
@@ -73,32 +78,15 @@ func pathsIn(line, cwd string) (all []string) {
 	return all
 }
 
-// DenialWords says of a line of [Denial] what would let the command do it: the network, or a writable folder. Who shows
-// the words makes the line, which is a stranger's, safe.
-func DenialWords(line, cwd string) string {
-	words := "the sandbox stopped it: " + text.Brief(line, 400)
-	if netDenied.Get().MatchString(line) {
-		return words + "; network_access of [sandbox_workspace_write] gives commands the network"
-	}
+// remedy names the folder of a program in the home, such as ~/.cache/go-build, that would have to be writable; "" if a line
+// names none.
+func remedy(line, cwd string) string {
 	home, _ := os.UserHomeDir()
 	for _, path := range pathsIn(line, cwd) {
-		if folder := ownFolder(path, home); folder != "" && !paths.Below(path, cwd) && hasAccess(path) {
-			return words + "; writable_roots of [sandbox_workspace_write] can name " + folder
+		rel, ok := paths.Within(path, home)
+		if ok && rel != "." && !paths.Below(path, cwd) && hasAccess(path) {
+			return "; writable_roots of [sandbox_workspace_write] can name " + filepath.Join(home, ownFolder.Get().FindString(filepath.ToSlash(rel)))
 		}
 	}
-	return words
-}
-
-// ownFolder returns the folder of a program in the home that has a path, such as ~/.cache/go-build or ~/.npm; "" elsewhere.
-func ownFolder(path, home string) string {
-	rel, ok := paths.Within(path, home)
-	if !ok || rel == "." {
-		return ""
-	}
-	parts := strings.Split(filepath.ToSlash(rel), "/")
-	n := 1
-	if len(parts) > 1 && slices.Contains([]string{".cache", ".config", "Library"}, parts[0]) {
-		n = 2
-	}
-	return filepath.Join(append([]string{home}, parts[:n]...)...)
+	return ""
 }

@@ -106,7 +106,7 @@ func checkCases() []checkCase {
 		{name: "a cache that cannot be written", tries: []string{""}, check: "touch ~/.cache/go-build/00/new", want: "incomplete - 1 1",
 			says: []string{"writable_roots of [sandbox_workspace_write] can name", ".cache/go-build"}},
 		{name: "no network", tries: []string{""}, check: "echo 'Could not resolve host: example.com'; exit 6", want: "incomplete - 6 1", says: []string{"network_access"}},
-		{name: "spent", tries: []string{""}, check: "sleep 600", arguments: `,"budget":{"minutes":0.05}`, want: "aborted - - 1", says: []string{"budget of 0.05 minutes reached", "it did not end"}},
+		{name: "spent", tries: []string{""}, check: "sleep 600", arguments: `,"budget":{"minutes":0.05}`, want: "aborted - - 1", says: []string{"budget of 0.05 minutes reached", "it has not ended"}},
 		{name: "steered", tries: []string{"", "echo x >made"}, check: begins + "true", during: func(r *checkRun) {
 			if list := r.client.Use(r.Context(), "codex-list", `{}`); !strings.Contains(list, `"doing":"checking: until [ -e go ]`) {
 				r.Errorf("while it checks, codex-list says %s", list)
@@ -247,7 +247,7 @@ func (r *checkRun) judge(tt *checkCase, got string) {
 		did = &content.Threads[0]
 	}
 	said := fmt.Sprint(did.Status)
-	if c := did.Check; c == nil {
+	if c := did.Check; c.Command == "" {
 		said += " without a check"
 	} else {
 		said += " " + word(c.Passed) + " " + word(c.ExitCode) + fmt.Sprint(" ", c.Tries)

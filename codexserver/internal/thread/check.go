@@ -12,139 +12,96 @@ import (
 )
 
 const (
-	// maxTries is how often the model works at a turn whose check fails.
-	maxTries = 3
-	// checkTime is how long a check may take by default, and endless stands for no limit.
-	checkTime = 10 * time.Minute
-	endless   = 365 * 24 * time.Hour
+	maxTries  = 3                // how often the model works at a turn whose check fails
+	checkTime = 10 * time.Minute // how long a check may take by default
 )
 
-// checks is the state of a turn that has a check. Thread.mu guards it.
+// checks is the state of a turn that has a check.
 type checks struct {
-	begun   bool                   // clients know that the turn has begun
-	end     protocol.EventMsg      // of the engine's last turn, which clients get when the turn has ended
-	running bool                   // the check runs
-	letters [][]protocol.InputItem // messages that came meanwhile
+	end     protocol.EventMsg    // of the engine's last turn, which clients get when the turn has ended
+	waits   bool                 // for the check, and so do messages
+	letters []protocol.InputItem // that came meanwhile
+	over    bool
 }
 
-// holds keeps the begin and the end of a turn of the engine from clients: to them its tries are one turn.
-func (c *checks) holds(m protocol.EventMsg) bool {
-	if c == nil {
+// holds keeps the begin and the end of a turn of the engine from clients: to them the tries are one turn. The caller
+// holds t.mu.
+func (q *seat) holds(m protocol.EventMsg) bool {
+	if q.Turn == nil || len(q.Turn.Order.Checks) == 0 || q.checks.over {
 		return false
 	}
-	switch m.(type) {
+	switch c := &q.checks; m.(type) {
 	case protocol.TaskStarted:
-		begun := c.begun
-		c.begun = true
-		return begun
-	case protocol.TaskComplete:
-		c.end = m
+		again := c.end != nil
+		c.end = nil
+		return again
+	case protocol.TaskComplete, protocol.TurnAborted:
+		c.end, c.waits = m, true
 		return true
 	}
 	return false
 }
 
-// Checks reports whether the engine runs checks.
-func (t *Thread) Checks() bool {
-	_, is := t.conversation.(engine.Checker)
-	return is
-}
-
 // tries runs a turn of the engine, and again while its check fails.
 func (t *Thread) tries(ctx context.Context, q *seat, in protocol.TurnInput) error {
-	checker, is := t.conversation.(engine.Checker)
-	if !is || len(q.Turn.Order.Checks) == 0 {
+	if len(q.Turn.Order.Checks) == 0 {
 		return t.conversation.Turn(ctx, in)
 	}
-	c := &checks{}
-	t.mu.Lock()
-	q.checks = c
-	t.mu.Unlock()
+	checker, is := t.conversation.(engine.Checker)
+	if !is {
+		return &engine.TurnError{Message: "this engine runs no checks: leave out the argument check, and the key calls.check"}
+	}
 	defer func() { // also after a panic
 		t.mu.Lock()
-		end, left := c.end, len(c.letters)
-		q.checks = nil
+		c := &q.checks
+		c.waits, c.over = false, true
 		t.mu.Unlock()
-		if left > 0 {
-			t.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the turn ended before the model read all messages to it; %d are not in the conversation", left)})
+		if len(c.letters) > 0 {
+			t.Emit(protocol.BackgroundEvent{Message: "the turn ended before the model read all messages to it; those that came while the check ran are not in the conversation"})
 		}
-		if end != nil {
-			t.Emit(end)
+		if c.end != nil {
+			t.Emit(c.end)
 		}
 	}()
-	for {
+	for try := q.Turn.Order.Tries + 1; ; try++ {
 		if err := t.conversation.Turn(ctx, in); err != nil {
 			return err
 		}
-		next, err := t.check(ctx, q, checker)
-		if err != nil {
-			return t.abort(c, err)
+		next, err := t.check(ctx, q, checker, try)
+		if next == nil || err != nil {
+			return err
 		}
-		if next == nil {
-			return nil
-		}
-		in.Items, in.Continue, in.Effort, in.MaxTokens, in.Again = next, nil, "", q.Turn.TokensLeft(), true
-		t.mu.Lock()
-		c.end = nil
-		t.mu.Unlock()
+		in.Items, in.Continue, in.Effort, in.Again = next, nil, "", true
 	}
 }
 
-// abort ends a turn between its tries.
-func (t *Thread) abort(c *checks, err error) error {
-	abort, is := errors.AsType[*engine.AbortError](err)
-	if !is {
-		abort = &engine.AbortError{Cause: err}
-	}
-	t.mu.Lock()
-	c.end = protocol.TurnAborted{Reason: cmp.Or(abort.Reason, protocol.AbortInterrupted)}
-	t.mu.Unlock()
-	return abort
-}
-
-// check runs the checks of a turn until one does not pass. It returns the input of the next try, nil if the turn is over.
-func (t *Thread) check(ctx context.Context, q *seat, checker engine.Checker) (next []protocol.InputItem, err error) {
-	now := q.Turn
-	limit := cmp.Or(now.Order.CheckTime, checkTime)
-	if limit < 0 {
-		limit = endless
-	}
-	words, passed, verdict := "", true, true
-	for i, line := range now.Order.Checks {
-		if !passed {
-			break
-		}
-		t.checking(q, true)
-		now.Checking(line)
-		t.say(Event{Turn: now})
-		out, err := checker.Check(ctx, engine.Check{ID: fmt.Sprintf("check-%s-%d-%d", q.id, now.Tries(), i), Line: line, Limit: limit})
-		if err != nil {
+// check runs the checks of a turn, at one of its tries, until one does not pass. It returns the input of the next try, nil
+// if the turn is over.
+func (t *Thread) check(ctx context.Context, q *seat, checker engine.Checker, try int) ([]protocol.InputItem, error) {
+	words, passed, again := "", true, false
+	for i, line := range q.Turn.Order.Checks {
+		id := fmt.Sprintf("check-%s-%d-%d", q.id, try, i)
+		q.Turn.Checking(id, line, try)
+		why, err := checker.Check(ctx, id, line, cmp.Or(max(q.Turn.Order.CheckTime, 0), checkTime))
+		if err = cmp.Or(context.Cause(ctx), err); err != nil {
+			t.Emit(protocol.TurnAborted{Reason: protocol.AbortInterrupted})
+			if !errors.As(err, new(*engine.AbortError)) {
+				err = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
+			}
 			return nil, err
 		}
-		if words, passed, verdict = now.Checked(out); !passed && verdict {
-			words += " Mend the cause and end your turn; the check runs again. Its output:\n" + out.Output
+		if words, passed, again = q.Turn.Checked(why); !passed {
+			break
 		}
 	}
-	tries := now.Tried()
-	letters := t.checking(q, false)
-	if letters == nil && (passed || !verdict || tries >= maxTries) {
+	t.mu.Lock()
+	letters := q.checks.letters
+	q.checks.waits, q.checks.letters = false, nil
+	t.mu.Unlock()
+	if letters != nil {
+		t.Emit(protocol.UserMessage{Message: protocol.TextOf(letters), Kind: protocol.UserPlain})
+	} else if !again || try >= maxTries {
 		return nil, nil
 	}
-	next = protocol.TextInput("<check>\n" + words + "\n</check>")
-	for _, l := range letters {
-		t.Emit(protocol.UserMessage{Message: protocol.TextOf(l), Kind: protocol.UserPlain})
-		next = append(next, l...)
-	}
-	return next, nil
-}
-
-// checking records whether the check runs, and returns the messages that came meanwhile.
-func (t *Thread) checking(q *seat, runs bool) (letters [][]protocol.InputItem) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	q.checks.running = runs
-	if !runs {
-		letters, q.checks.letters = q.checks.letters, nil
-	}
-	return letters
+	return append(protocol.TextInput("<check>\n"+words+"\n</check>"), letters...), nil
 }

@@ -131,7 +131,7 @@ func (t *Thread) deliver(submission string, m protocol.EventMsg, notice string) 
 	}
 	defer t.mu.Unlock()
 	m = step.Event
-	if t.now().checks.holds(m) {
+	if t.now().holds(m) {
 		return m
 	}
 	e := Event{Event: protocol.Event{ID: cmp.Or(submission, t.now().Submission), Msg: m}, Notice: notice}

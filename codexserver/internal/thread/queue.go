@@ -19,7 +19,7 @@ type seat struct {
 	id      string       // of the turn
 	number  int          // of the turn in its thread; 0 before it has begun
 	metrics TurnObserver // of the turn, or nil
-	checks  *checks      // of the turn, or nil
+	checks  checks
 }
 
 // join adds a turn, or none for the closing of the thread, to the queue, without waiting.

@@ -46,9 +46,6 @@ func (c *Call) revive(ctx context.Context, id string, cfg protocol.Config, a thr
 func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.Attend, in protocol.TurnInput) *mcptypes.CallToolResult {
 	b.thread, b.Order.Thread = th, th.ID()
 	background := b.background
-	if len(b.Order.Checks) > 0 && !th.Checks() {
-		return failure(th.ID(), "this engine runs no checks: leave out the argument check, and the key calls.check")
-	}
 	if !c.Turns.add(b) {
 		return failure(th.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}

@@ -1,9 +1,9 @@
 package turn
 
 import (
+	"cmp"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/plain"
@@ -12,85 +12,53 @@ import (
 // noProgram is the exit code of shells for a program that is not there.
 const noProgram = 127
 
-// check is what is known of the checks of a turn.
+// check is the last check of a turn.
 type check struct {
-	running bool // the next command is the check
-	tries   int  // that have ended, also in earlier processes
-	last    *protocol.Check
+	protocol.Check        // without a command before the first one
+	call           string // of its command while the check runs, "" then
 }
 
-// Checking records that a check begins: the next command of the turn is it.
-func (t *Turn) Checking(line string) {
+// is reports whether a call is the check that runs.
+func (c *check) is(call string) bool { return call != "" && call == c.call }
+
+// Checking records that a check begins at a try of the turn. The call with that id is its command.
+func (t *Turn) Checking(call, line string, try int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.check.running = true
-	t.check.last = &protocol.Check{Command: plain.Short(line, plain.MaxWords), Tries: t.check.tries + 1, Why: "it did not end"}
-	t.now.do(plain.Status("checking: "+line), "")
-	t.now.change()
+	t.check = check{protocol.Check{Command: plain.Short(line, plain.MaxWords), Tries: try, Why: "it has not ended"}, call}
 }
 
-// Checked records how a check ended, and reports it in a sentence, and whether it passed. Without a verdict, the model
-// cannot mend what is wrong.
-func (t *Turn) Checked(out engine.Checked) (words string, passed, verdict bool) {
+// Checked records that the check has ended as its command did, or why that says nothing about the work. It returns
+// whether it passed, and whether the model can mend what is wrong, which the words say to it.
+func (t *Turn) Checked(why string) (words string, passed, again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.check.running = false
-	t.now.do(thinking, "")
-	c := t.check.last
-	c.Why, c.ExitCode, c.Output = plain.Short(out.Why, plain.MaxWords), out.ExitCode, elicit.ShowText(out.Output)
-	verdict = out.Why == "" && out.ExitCode != nil
+	c := &t.check
+	c.call, c.Why = "", cmp.Or(plain.Short(why, plain.MaxWords), c.Why)
 	switch {
-	case !verdict:
-	case *out.ExitCode == noProgram: // perhaps the model is to make it
-		c.Why = "the shell found no such program"
+	case c.ExitCode == nil, *c.ExitCode != 0 && why != "": // no verdict
+	case *c.ExitCode == noProgram: // perhaps the model is to make it
+		c.Why, again = "the shell found no such program", true
 	default:
-		passed = *out.ExitCode == 0
-		c.Passed = &passed
+		passed = *c.ExitCode == 0
+		c.Why, c.Passed, again = "", new(passed), !passed
 	}
-	_, words = t.checked()
-	return words, passed, verdict
-}
-
-// Tried records that a try has ended, and returns how many have.
-func (t *Turn) Tried() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.check.tries++
+	if words = checked(&c.Check); again {
+		t.Order.Tries = c.Tries
+		words += " Mend the cause and end your turn; the check runs again. Its output:\n" + c.Output
+	}
 	t.now.change()
-	return t.check.tries
+	return words, passed, again
 }
 
-// Tries returns how many tries have ended.
-func (t *Turn) Tries() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.check.tries
-}
-
-// TokensLeft returns how many tokens the turn may still use, at least 1; 0 without a limit.
-func (t *Turn) TokensLeft() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.Order.Budget.bounds() {
-		return 0
-	}
-	return max(*t.Order.Budget.Tokens-t.tokens.used(), 1)
-}
-
-// checked returns how the last check ended, and a sentence about it; nil if none began. The caller holds t.mu.
-func (t *Turn) checked() (last *protocol.Check, words string) {
-	last = t.check.last
-	if last == nil {
-		return nil, ""
-	}
-	about, _ := elicit.ShowCode(last.Command)
+// checked says how a check ended.
+func checked(c *protocol.Check) string {
+	about, _ := elicit.ShowCode(c.Command)
 	switch {
-	case last.Passed == nil:
-		words = fmt.Sprintf("The check %s says nothing about the work: %s.", about, last.Why)
-	case *last.Passed:
-		words = fmt.Sprintf("The check %s passed.", about)
-	default:
-		words = fmt.Sprintf("The task is not done: the check %s failed with exit code %d at try %d.", about, *last.ExitCode, last.Tries)
+	case c.Passed == nil:
+		return fmt.Sprintf("The check %s says nothing about the work: %s.", about, c.Why)
+	case *c.Passed:
+		return fmt.Sprintf("The check %s passed.", about)
 	}
-	return last, words
+	return fmt.Sprintf("The task is not done: the check %s failed with exit code %d at try %d.", about, *c.ExitCode, c.Tries)
 }

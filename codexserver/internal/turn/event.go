@@ -138,8 +138,8 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 	case protocol.ExecCommandBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		s.Event, s.Doing = m, "running "+elicit.ShowCommand(plain.Begins(decide.Written(m.Command)))
-		if t.check.running {
-			s.Doing = "checking: " + t.check.last.Command
+		if t.check.is(m.CallID) {
+			s.Doing, t.check.ExitCode = "checking: "+t.check.Command, nil
 		}
 		t.now.change()
 		t.acts(m)
@@ -162,6 +162,9 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 		}
 		if s.Line = line; command != nil {
 			command.ExitCode, command.DurationMS = line.Exit, new(line.Took)
+		}
+		if t.check.is(m.CallID) && m.ExitCode >= 0 {
+			t.check.ExitCode, t.check.Output = line.Exit, elicit.ShowText(m.FormattedOutput)
 		}
 	case protocol.PatchApplyBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)

@@ -56,12 +56,9 @@ func (t *Turn) conclude(err error) *Result {
 	}
 	answer, hidden := "", ""
 	did.Status, answer, hidden = t.told(said, err, spent)
-	t.mu.Lock()
-	checked, words := t.checked()
-	t.mu.Unlock()
-	if did.Check = checked; checked != nil {
-		t.Remark(words)
-		if did.Status == protocol.StatusCompleted && (checked.Passed == nil || !*checked.Passed) {
+	if c := &did.Check; c.Command != "" {
+		t.Remark(checked(c))
+		if did.Status == protocol.StatusCompleted && (c.Passed == nil || !*c.Passed) {
 			did.Status = protocol.StatusIncomplete
 		}
 	}
@@ -152,10 +149,10 @@ func (t *Turn) Cut(s string, most int) string {
 }
 
 // Did returns what the turn has done until now, as the JSON of a turn that was aborted. It has
-// no content and at most [protocol.MinResult] bytes.
+// no content, no output of the check, and at most [protocol.MinResult] bytes.
 func (t *Turn) Did() jsontext.Value {
 	r := t.So()
-	r.ThreadID, r.Content = t.ThreadID(), ""
+	r.ThreadID, r.Content, r.Check.Output = t.ThreadID(), "", ""
 	if r.Status == "" || !r.Status.Ended() {
 		r.Status = protocol.StatusAborted
 	}

@@ -17,7 +17,7 @@ type Order struct {
 	Most int
 	// Shows is true if codex-show has what a result leaves out.
 	Shows bool
-	// CheckTime is how long a check may take. 0 is the default, and a negative value no limit.
+	// CheckTime is how long a check may take, by default ten minutes.
 	CheckTime time.Duration
 	// Read takes the answer of a review, or why the turn failed or was aborted, into the result, and returns what is shown in
 	// place of the answer, and an error unless the review has ended well. It is nil for other turns.
@@ -34,8 +34,8 @@ type Resume struct {
 	Used  *protocol.TokenUsage `json:"used,omitzero"`
 	// Budget bounds the turn. Nil does not.
 	Budget *Budget `json:",embed"`
-	// Checks are the lines that say, in this order, whether the turn is done, and Tries how often the model has worked at
-	// it and been checked.
+	// Checks are the lines that say, in this order, whether the turn is done, and Tries how often one has failed, which
+	// [Turn.Checked] counts.
 	Checks []string `json:"checks,omitzero"`
 	Tries  int      `json:"tries,omitzero"`
 	// Schema is that of the answer, nil for none.
@@ -52,7 +52,6 @@ func (t *Turn) Resume() jsontext.Value {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.Order.Resume
-	r.Tries = max(r.Tries, t.check.tries)
 	if r.Began, r.Used = t.time.first, t.tokens.given; r.Key == "" || t.answer.stopped {
 		return nil
 	}

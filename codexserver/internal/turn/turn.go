@@ -35,7 +35,7 @@ const (
 // Turn is what one turn does, from before its begin to its end. [Turn.Add] reads its events. It is
 // safe for concurrent use.
 type Turn struct {
-	// Order must not be changed after the turn is queued.
+	// Order must not be changed after the turn is queued, but by the turn itself.
 	Order Order
 
 	started chan struct{} // closed when the engine has reported the start
@@ -171,7 +171,6 @@ func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used
 	t.mu.Lock()
 	t.time.began, t.status = time.Now(), protocol.StatusRunning
 	passed := time.Duration(0)
-	t.check.tries = t.Order.Tries
 	if t.folder.continued {
 		used, passed = t.tokens.given, time.Since(t.time.first)
 	} else {
@@ -306,7 +305,7 @@ func (t *Turn) So() protocol.TurnResult {
 	defer t.mu.Unlock()
 	r := protocol.TurnResult{
 		ThreadID: plain.Short(t.place.thread, plain.MaxName), Status: t.status, Model: plain.Short(t.place.model, plain.MaxName), Rerouted: reroutes(t.place.rerouted),
-		DurationMS: t.time.duration.Milliseconds(), Usage: t.tokens.shown(), Refused: slices.Clone(t.refused), Truncated: t.dropped,
+		DurationMS: t.time.duration.Milliseconds(), Usage: t.tokens.shown(), Check: t.check.Check, Refused: slices.Clone(t.refused), Truncated: t.dropped,
 	}
 	for _, step := range t.plan {
 		r.Plan = append(r.Plan, protocol.PlanStep{Step: plain.Short(step.Step, plain.MaxWords), Status: plain.Short(step.Status, plain.MaxName)})
@@ -468,7 +467,7 @@ func (t *Turn) runs(m protocol.ExecCommandBegin, number int) {
 	one := c.open[m.CallID]
 	one.command = &protocol.Command{
 		ID: c.last, Command: plain.ShortCommand(m.Command, plain.MaxWords), Cwd: t.cwd(m.Cwd), ApprovedBy: plain.Short(string(one.by), plain.MaxName),
-		Check: t.check.running,
+		Check: t.check.is(m.CallID),
 	}
 	c.list = keep(append(c.list, one.command), &t.dropped.Commands)
 }

@@ -163,8 +163,11 @@ func (c fakeConfinement) Read(f func() error) error {
 	return f()
 }
 
-func (c fakeConfinement) Denied(r run.Result) bool {
-	return r.ExitCode == 66 || c.s.stops != 0 && r.ExitCode == c.s.stops
+func (c fakeConfinement) Denied(r run.Result) string {
+	if r.ExitCode == 66 || c.s.stops != 0 && r.ExitCode == c.s.stops {
+		return "the sandbox stopped it"
+	}
+	return ""
 }
 
 func (c fakeConfinement) ReadOnly() bool { return c.policy.Mode == protocol.SandboxReadOnly }

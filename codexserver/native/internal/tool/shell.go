@@ -134,18 +134,14 @@ func (b *Toolbox) shellArgumentsOf(call Call) (shellArguments, error) {
 	return *a, nil
 }
 
-// timeout returns how long the command may run. lowered is true if the model has asked for
+// limit returns how long the command may run. lowered is true if the model has asked for
 // more.
-func (r attempt) timeout() (timeout time.Duration, lowered bool) {
-	o := &r.turn.box.options
-	if r.TimeoutMS == nil {
+func (a *shellArguments) limit(o *Options) (limit time.Duration, lowered bool) {
+	if a.TimeoutMS == nil {
 		return o.timeout(), false
 	}
 	most := float64(o.maxTimeout())
-	asked := *r.TimeoutMS * float64(time.Millisecond)
-	if r.ended != nil { // of a check, whose limit is the user's
-		most = asked
-	}
+	asked := *a.TimeoutMS * float64(time.Millisecond)
 	return max(time.Duration(min(asked, most)), 1), asked > most
 }
 
@@ -162,14 +158,9 @@ type attempt struct {
 	argv, env []string
 	// withheld are names of variables that the command does not get, if such a rule lets it run.
 	withheld []string
-	// ended, unless nil, gets how the command ended.
-	ended *ended
-}
-
-// ended is how a command ended: its result, nil if it did not run, and whether its confinement stopped it.
-type ended struct {
-	*run.Result
-	stopped bool
+	// timeout is how long it may run, which is less than the model has asked for if lowered is true.
+	timeout time.Duration
+	lowered bool
 }
 
 // run reads a call of either shell tool.
@@ -178,7 +169,9 @@ func (t *Turn) run(call Call) (attempt, error) {
 	if err != nil {
 		return attempt{}, err
 	}
-	return t.attempt(call.ID, args)
+	r, err := t.attempt(call.ID, args)
+	r.timeout, r.lowered = args.limit(&t.box.options)
+	return r, err
 }
 
 // attempt prepares a command.
@@ -209,6 +202,20 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 	}
 	output, err := r.decide(ctx)
 	return Result{Output: output}, err
+}
+
+// Check runs a line as a command for limit at most, and returns why it did not run, or why its confinement stopped it. An
+// error ends the turn, as that of [Turn.Call].
+func (t *Turn) Check(ctx context.Context, id, line string, limit time.Duration) (why string, err error) {
+	r, err := t.attempt(id, shellArguments{Command: append(slices.Clone(t.box.line), line)})
+	if err != nil {
+		return err.Error(), nil
+	}
+	r.timeout = limit
+	if why, err = r.decide(ctx); t.ran {
+		why = t.stopped
+	}
+	return why, err
 }
 
 // person reports whether a rule wants a person to be asked about the command each time.
@@ -439,11 +446,11 @@ func (r attempt) planted() (notes []string) {
 // after is [decide.Ask], start asks the user to run the command again without the sandbox.
 func (r attempt) start(ctx context.Context, c Confinement, after decide.Verdict) (output string, err error) {
 	res, output, err := r.exec(ctx, c)
-	if err != nil || res == nil || c == nil || !c.Denied(*res) {
+	if err != nil || res == nil || c == nil {
 		return output, err
 	}
-	if r.ended != nil {
-		r.ended.stopped = true
+	if r.turn.stopped = c.Denied(*res); r.turn.stopped == "" {
+		return output, nil
 	}
 	if after.Action != decide.Ask {
 		words := after.Reason
@@ -473,8 +480,7 @@ func note(res *run.Result, words string) { res.Aggregated += "\n(" + words + ")\
 // not start, or was refused a host, which is then why it failed.
 func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, error) {
 	t, o := r.turn, &r.turn.box.options
-	timeout, lowered := r.timeout()
-	spec := run.Spec{Argv: r.argv, Dir: r.dir, Env: r.env, Leftovers: o.Leftovers, Timeout: timeout}
+	spec := run.Spec{Argv: r.argv, Dir: r.dir, Env: r.env, Leftovers: o.Leftovers, Timeout: r.timeout}
 	spec.Exact = c == nil // an approval is for this folder
 	if c != nil {
 		spec.Confinement, spec.Leftovers = c, nil
@@ -498,9 +504,6 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 	} else if err != nil {
 		return nil, "", err
 	}
-	if r.ended != nil {
-		*r.ended = ended{Result: &res}
-	}
 	t.box.offline = c != nil && box.Offline(res)
 	t.Host.Emit(protocol.ExecCommandEnd{
 		CallID: r.id, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated,
@@ -516,13 +519,14 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 	for _, words := range refused {
 		note(&res, words)
 	}
+	t.ran, t.stopped = true, strings.Join(refused, "; ")
 	most := o.maxTimeout()
 	switch {
 	case (res.ExitCode == 127 || noProgram.Get().MatchString(res.Aggregated)) && slices.ContainsFunc(r.Command, func(word string) bool { return strings.Contains(word, "apply_patch") }):
 		note(&res, `apply_patch is no program, and the patch was not applied: call it alone, as ["apply_patch", PATCH]`)
-	case lowered:
+	case r.lowered:
 		note(&res, fmt.Sprintf("timeout_ms was lowered to %d, the most that is allowed", most.Milliseconds()))
-	case res.TimedOut && timeout < most:
+	case res.TimedOut && r.timeout < most:
 		note(&res, fmt.Sprintf("timeout_ms can be up to %d", most.Milliseconds()))
 	}
 	if len(refused) > 0 { // the user has said what it may not do, and is not asked once more

@@ -105,8 +105,8 @@ type Confinement interface {
 	// Read runs f, which only reads, so that it reads nothing that a command could not
 	// read. The error wraps [box.ErrUnavailable] if f did not run for that reason.
 	Read(f func() error) error
-	// Denied reports whether a command failed because of the confinement.
-	Denied(run.Result) bool
+	// Denied says why a command failed, if that was because of the confinement. See [box.Denial].
+	Denied(run.Result) string
 	// ReadOnly reports whether a command can change no file.
 	ReadOnly() bool
 	// Hosts returns the confinement for commands with [Options.Hosts], or nil. See [box.Confinement.Hosts].
@@ -196,8 +196,10 @@ type Context struct {
 // Turn has the tools for one turn.
 type Turn struct {
 	Context
-	box  *Toolbox
-	diff *patch.Diff
+	box     *Toolbox
+	diff    *patch.Diff
+	ran     bool   // a command
+	stopped string // why the confinement of the last one stopped it, or ""
 }
 
 // Turn begins a turn.
