@@ -266,24 +266,6 @@ func TestCommandsBeyondTheTokens(t *testing.T) {
 	}
 }
 
-// TestTokensOfTries has a turn that goes on with the last one, as after a check that failed: the tokens count for both.
-func TestTokensOfTries(t *testing.T) {
-	b := setup(t, "", native.Limits{}, providertest.Turn{Text: []string{"one"}, Usage: &providertest.Usage{Total: 30}}, providertest.Turn{
-		ToolCalls: []providertest.ToolCall{providertest.Shell("c1", "touch", "made")}, Usage: &providertest.Usage{Total: 30},
-	}, providertest.Say("next"))
-	h := &host{exec: allow}
-	c := b.start(t, h, protocol.Config{})
-	in := say("go")
-	in.MaxTokens = 50
-	turn(t, c, in)
-	in.Again = true
-	if err := c.Turn(t.Context(), in); err == nil || !strings.Contains(err.Error(), "it used 60 of 50 tokens") {
-		t.Errorf("the second try: %v", err)
-	}
-	b.absent(t, "made")
-	turn(t, c, say("more"))
-}
-
 // TestCutAnswer plays answers that the provider cut off: the result says why, and no call of such an answer runs.
 func TestCutAnswer(t *testing.T) {
 	t.Parallel()

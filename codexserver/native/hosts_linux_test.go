@@ -268,6 +268,24 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// TestHostOfCheck declines a host for a check: if the check fails then, that says nothing about the work.
+func TestHostOfCheck(t *testing.T) {
+	for code, want := range map[int]string{0: "completed true", 7: "incomplete Network: one.example.com was refused: declined"} {
+		o := newOnline(t, http.NotFoundHandler(), protocol.ApprovalOnRequest, approval.Rules{})
+		c := must.Get(client.Start(t.Context(), &client.Options{Server: o.server, Ask: func(context.Context, *client.Question) elicit.Outcome {
+			return elicit.Outcome{Decision: elicit.Denied}
+		}}))(t)
+		line := fmt.Sprintf("%s; exit %d", reach("one.example.com", 20)[4], code)
+		r := must.Get(c.Run(t.Context(), client.Task{Prompt: "go", Arguments: map[string]any{"check": line}}))(t)
+		must.OK(t, c.Close())
+		verdict := r.Check.Why
+		if r.Check.Passed != nil {
+			verdict = fmt.Sprint(*r.Check.Passed)
+		}
+		must.Equal(t, line, want, string(r.Status)+" "+verdict)
+	}
+}
+
 // installed checks what an installation by npm has asked, and where it has written.
 func (o *online) installed(t *testing.T, works bool) {
 	t.Helper()
