@@ -3,6 +3,7 @@ package native_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,8 @@ func TestCheckedAnswers(t *testing.T) {
 			if did.Check.Passed == nil {
 				t.Fatalf("%+v", did)
 			}
+			all := strings.Join(c.Events(), " ")
+			must.Equal(t, "begins and ends of "+all, "1 1", fmt.Sprint(strings.Count(all, "task_started"), strings.Count(all, "task_complete")+strings.Count(all, " error")))
 			must.Equal(t, "the result", tt.want, fmt.Sprint(did.Status, " ", *did.Check.Passed, " ", string(did.Output)))
 		})
 	}

@@ -63,7 +63,7 @@ type Check struct {
 	// Passed is nil if there is no verdict, as Why says.
 	Passed *bool  `json:"passed,omitzero"`
 	Why    string `json:"why,omitzero"`
-	// ExitCode is the last one, nil if the line did not run.
+	// ExitCode is the last one, nil if the line did not run, and negative if it did not run to its end.
 	ExitCode *int `json:"exitCode,omitzero"`
 	// Tries is how often the model has worked at it, from 1.
 	Tries int `json:"tries"`

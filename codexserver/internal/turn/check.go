@@ -36,7 +36,7 @@ func (t *Turn) Checked(why string) (words string, passed, again bool) {
 	c := &t.check
 	c.call, c.Why = "", cmp.Or(plain.Short(why, plain.MaxWords), c.Why)
 	switch {
-	case c.ExitCode == nil, *c.ExitCode != 0 && why != "": // no verdict
+	case c.ExitCode == nil, *c.ExitCode < 0, *c.ExitCode != 0 && why != "": // no verdict
 	case *c.ExitCode == noProgram: // perhaps the model is to make it
 		c.Why, again = "the shell found no such program", true
 	default:

@@ -139,7 +139,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 		m.TurnID = cmp.Or(m.TurnID, id)
 		s.Event, s.Doing = m, "running "+elicit.ShowCommand(plain.Begins(decide.Written(m.Command)))
 		if t.check.is(m.CallID) {
-			s.Doing, t.check.ExitCode = "checking: "+t.check.Command, nil
+			s.Doing = "checking: " + t.check.Command
 		}
 		t.now.change()
 		t.acts(m)
@@ -163,7 +163,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 		if s.Line = line; command != nil {
 			command.ExitCode, command.DurationMS = line.Exit, new(line.Took)
 		}
-		if t.check.is(m.CallID) && m.ExitCode >= 0 {
+		if t.check.is(m.CallID) {
 			t.check.ExitCode, t.check.Output = line.Exit, elicit.ShowText(m.FormattedOutput)
 		}
 	case protocol.PatchApplyBegin:

@@ -2,12 +2,14 @@ package turn_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
@@ -22,6 +24,18 @@ func TestAbortWithoutReason(t *testing.T) {
 	w.End(&engine.AbortError{}, nil)
 	if got := w.Result().Content; got != "Turn aborted: interrupted" {
 		t.Errorf("it says %q", got)
+	}
+}
+
+// TestChecked says what follows from how the command of a check ended: whether it passed, and whether the model can mend it.
+func TestChecked(t *testing.T) {
+	w := turn.New(changes.Options{Off: true})
+	for code, want := range map[int]string{-1: "false false it has not ended", 0: "true false ", 1: "false true ", 127: "false true the shell found no such program"} {
+		w.Checking("id", "line", 1)
+		w.Add("", transcript.New(""), protocol.ExecCommandEnd{CallID: "id", ExitCode: code})
+		w.Add("", transcript.New(""), protocol.ExecCommandEnd{CallID: "another", ExitCode: 2})
+		_, passed, again := w.Checked("")
+		must.Equal(t, fmt.Sprint(code), want, fmt.Sprint(passed, again, " ", w.So().Check.Why))
 	}
 }
 
