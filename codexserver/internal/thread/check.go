@@ -18,19 +18,20 @@ const (
 
 // checks is the state of a turn that has a check.
 type checks struct {
+	held    bool                 // clients do not get the begin and the end of a turn of the engine
 	end     protocol.EventMsg    // of the engine's last turn, which clients get when the turn has ended
 	waits   bool                 // for the check, and so do messages
 	letters []protocol.InputItem // that came meanwhile
-	over    bool
 }
 
 // holds keeps the begin and the end of a turn of the engine from clients: to them the tries are one turn. The caller
 // holds t.mu.
 func (q *seat) holds(m protocol.EventMsg) bool {
-	if q.Turn == nil || len(q.Turn.Order.Checks) == 0 || q.checks.over {
+	c := &q.checks
+	if !c.held {
 		return false
 	}
-	switch c := &q.checks; m.(type) {
+	switch m.(type) {
 	case protocol.TaskStarted:
 		again := c.end != nil
 		c.end = nil
@@ -49,12 +50,15 @@ func (t *Thread) tries(ctx context.Context, q *seat, in protocol.TurnInput) erro
 	}
 	checker, is := t.conversation.(engine.Checker)
 	if !is {
-		return &engine.TurnError{Message: "this engine runs no checks: leave out the argument check, and the key calls.check"}
+		return t.refuse("this engine runs no checks: leave out the argument check, and the key calls.check")
 	}
+	c := &q.checks
+	t.mu.Lock()
+	c.held = true
+	t.mu.Unlock()
 	defer func() { // also after a panic
 		t.mu.Lock()
-		c := &q.checks
-		c.waits, c.over = false, true
+		c.held, c.waits = false, false
 		t.mu.Unlock()
 		if len(c.letters) > 0 {
 			t.Emit(protocol.BackgroundEvent{Message: "the turn ended before the model read all messages to it; those that came while the check ran are not in the conversation"})
