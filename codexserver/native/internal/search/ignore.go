@@ -2,6 +2,8 @@ package search
 
 import (
 	"bytes"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -11,50 +13,38 @@ import (
 // maxRules bounds a file of rules in bytes; a longer one is ignored.
 const maxRules = 1 << 20
 
-// Rules say what to ignore in one folder, and override those of the folders above it. Nil
-// ignores nothing. The patterns are those of gitignore(5).
-type Rules struct {
-	above *Rules
-	depth int // the number of names in the path of the folder
-	list  []rule
-}
+// rules say what to ignore, as gitignore(5) has it. The last one that matches decides.
+type rules []rule
 
-// rule is one line.
+// rule is one line of a file.
 type rule struct {
-	pattern  string
-	keep     bool // the line began with !
+	folder   string // of the file, with slashes and one at its end; "" is the outermost
+	pattern  string // of a path in it
+	keep     bool   // the line began with !
 	dirOnly  bool
 	anywhere bool // the pattern matches names at any depth
 }
 
-// Read adds the rules of one file, in a folder whose path has depth names. It ignores a file that
-// cannot be read.
-func (r *Rules) Read(file string, depth int) *Rules {
-	data, err := safefile.Read(file, maxRules)
-	if err != nil {
-		return r
-	}
-	added := &Rules{above: r, depth: depth}
+// read adds the rules of a file, which hold for a folder. It ignores a file that cannot be read.
+func (r rules) read(file, folder string) rules {
+	data, _ := safefile.Read(file, maxRules)
 	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\uFEFF"))) {
 		if one, ok := parseRule(string(line)); ok {
-			added.list = append(added.list, one)
+			one.folder = folder
+			r = append(r, one)
 		}
 	}
-	if added.list == nil {
-		return r
-	}
-	return added
+	return r
 }
 
-func parseRule(line string) (rule, bool) {
+func parseRule(line string) (one rule, ok bool) {
 	line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 	for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
 		line = line[:len(line)-1]
 	}
 	if line == "" || line[0] == '#' {
-		return rule{}, false
+		return one, false
 	}
-	one := rule{}
 	line, one.keep = strings.CutPrefix(line, "!")
 	line, one.dirOnly = strings.CutSuffix(line, "/")
 	one.anywhere = !strings.Contains(line, "/")
@@ -78,27 +68,19 @@ func literal(line string) string {
 	return strings.NewReplacer(`\\`, `\\`, `\{`, `\{`, "{", `\{`).Replace(line)
 }
 
-// Ignores reports whether the file or folder with the path names is ignored. The last
-// matching line of the innermost folder decides.
-func (r *Rules) Ignores(names []string, isDir bool) bool {
-	for ; r != nil; r = r.above {
-		for i := len(r.list) - 1; i >= 0; i-- {
-			if one := &r.list[i]; one.match(names[r.depth:], isDir) {
-				return !one.keep
-			}
+// ignore reports whether a file or folder is ignored, whose path has slashes.
+func (r rules) ignore(file string, isDir bool) bool {
+	for _, one := range slices.Backward(r) {
+		rest, below := strings.CutPrefix(file, one.folder)
+		if !below || one.dirOnly && !isDir {
+			continue
+		}
+		if one.anywhere {
+			rest = path.Base(rest)
+		}
+		if ok, err := doublestar.Match(one.pattern, rest); err == nil && ok { // a faulty pattern matches nothing
+			return !one.keep
 		}
 	}
 	return false
-}
-
-func (r *rule) match(names []string, isDir bool) bool {
-	if r.dirOnly && !isDir {
-		return false
-	}
-	name := names[len(names)-1]
-	if !r.anywhere {
-		name = strings.Join(names, "/")
-	}
-	ok, err := doublestar.Match(r.pattern, name)
-	return err == nil && ok // a faulty pattern matches nothing
 }

@@ -21,67 +21,56 @@ func Walk(ctx context.Context, root string, file func(path string) (more bool)) 
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	// folder walks one folder. dir is its path in the system; path is its path below root, with a slash at its end;
-	// names is its path below the folder of the outermost rules.
-	var folder func(dir, path string, names []string, rules *Rules)
-	folder = func(dir, path string, names []string, rules *Rules) {
+	// folder walks one folder. dir is its path in the system, name its path below root, and outer that below the repository,
+	// with slashes and one at the end.
+	var folder func(dir, name, outer string, all rules)
+	folder = func(dir, name, outer string, all rules) {
 		entries, err := os.ReadDir(dir)
 		if err != nil && len(entries) == 0 {
 			return // it is missing, or may not be read
 		}
 		for _, e := range entries {
 			if slices.Contains(ruleFiles, e.Name()) {
-				rules = rules.Read(filepath.Join(dir, e.Name()), len(names))
+				all = all.read(filepath.Join(dir, e.Name()), outer)
 			}
 		}
 		for _, e := range entries {
 			if ctx.Err() != nil {
 				return
 			}
-			name := e.Name()
-			names := append(names, name)
-			isDir := e.IsDir()
-			if name == ".git" || rules.Ignores(names, isDir) {
-				continue
-			}
-			switch {
-			case isDir:
-				folder(filepath.Join(dir, name), path+name+"/", names, rules)
+			switch own := e.Name(); {
+			case own == ".git" || all.ignore(outer+own, e.IsDir()):
+			case e.IsDir():
+				folder(filepath.Join(dir, own), name+own+"/", outer+own+"/", all)
 			case e.Type().IsRegular() || e.Type()&os.ModeSymlink != 0:
-				if !file(path + name) {
+				if !file(name + own) {
 					stop()
 				}
 			}
 		}
 	}
 	root = filepath.Clean(root)
-	rules, above := outer(root)
-	folder(root, "", above, rules)
+	outer, above := above(root)
+	folder(root, "", outer, above)
 }
 
 // ruleFiles have the rules of a folder; the second one overrides the first.
 var ruleFiles = []string{".gitignore", ".ignore"}
 
-// outer returns the rules of the folders above root, up to its repository, and the path of
-// root below the repository.
-func outer(root string) (*Rules, []string) {
+// above returns the path of root below its repository, with a slash at its end, and the rules of the folders above root there.
+func above(root string) (outer string, all rules) {
 	dir := git.Root(root)
 	if dir == "" {
-		return nil, nil
+		return "", nil
 	}
-	var above []string // innermost first
-	for at := root; at != dir; at = filepath.Dir(at) {
-		above = append(above, filepath.Base(at))
-	}
-	slices.Reverse(above)
-	r := (*Rules)(nil).Read(filepath.Join(dir, ".git", "info", "exclude"), 0)
-	for i, name := range above {
+	all = all.read(filepath.Join(dir, ".git", "info", "exclude"), "")
+	for name := range strings.FieldsFuncSeq(root[len(dir):], func(r rune) bool { return r == filepath.Separator }) {
 		for _, file := range ruleFiles {
-			r = r.Read(filepath.Join(dir, file), i)
+			all = all.read(filepath.Join(dir, file), outer)
 		}
-		dir = filepath.Join(dir, name)
+		dir, outer = filepath.Join(dir, name), outer+name+"/"
 	}
-	return r, above
+	return outer, all
 }
 
 // Glob returns the test of a pattern for paths with slashes, as those of [Walk]. Without a slash
