@@ -31,8 +31,7 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 	if size == 0 {
 		return r, nil
 	}
-	after, started := parseCursor(p.Cursor)
-	if p.Cursor != "" && !started {
+	if p.Cursor != "" && !isCursor(p.Cursor) {
 		return nil, engine.ErrCursor
 	}
 	paths, err := rollout.Paths(ctx, e.options.CodexHome)
@@ -41,7 +40,7 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 	}
 	for _, path := range paths {
 		here := cursorOf(path)
-		if started && here >= after {
+		if p.Cursor != "" && here >= p.Cursor {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -71,26 +70,12 @@ const fileTime = "2006-01-02T15-04-05"
 // their rollouts do.
 func cursorOf(path string) string {
 	name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "rollout-"), ".jsonl")
-	if len(name) <= len(fileTime) {
-		return ""
-	}
 	return name[:len(fileTime)] + "|" + name[len(fileTime)+1:]
 }
 
-// parseCursor returns a client's cursor in the form of [cursorOf]; ok is false when it
-// cannot be parsed.
-func parseCursor(text string) (cursor string, ok bool) {
-	at, id, found := strings.Cut(text, "|")
-	if !found {
-		return "", false
-	}
-	begun, err := time.Parse(fileTime, at)
-	if err != nil {
-		return "", false
-	}
-	parsed, err := uuid.Parse(id)
-	if err != nil {
-		return "", false
-	}
-	return begun.Format(fileTime) + "|" + parsed.String(), true
+// isCursor reports whether a client's cursor has the form of [cursorOf].
+func isCursor(text string) bool {
+	at, id, _ := strings.Cut(text, "|")
+	_, err := time.Parse(fileTime, at)
+	return err == nil && uuid.Validate(id) == nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Method is how the user is signed in.
@@ -85,22 +84,8 @@ func load(home string) (f file, err error) {
 	if err != nil {
 		return file{}, fmt.Errorf("auth: %w", err)
 	}
-	if err := json.Unmarshal(data, &f); err != nil {
-		return file{}, unreadable(home, err)
+	if json.Unmarshal(data, &f) != nil { // whose error could quote a secret
+		return file{}, fmt.Errorf("auth: %s cannot be read: sign in again with codex login", path(home))
 	}
 	return f, nil
-}
-
-// unreadable names only the place of the fault in auth.json: the error itself might
-// quote a secret.
-func unreadable(home string, err error) error {
-	var syntax *jsontext.SyntacticError
-	var semantic *json.SemanticError
-	switch {
-	case errors.As(err, &semantic):
-		return fmt.Errorf("auth: %s cannot be read at %q", path(home), semantic.JSONPointer)
-	case errors.As(err, &syntax):
-		return fmt.Errorf("auth: %s: invalid JSON from byte %d on", path(home), syntax.ByteOffset)
-	}
-	return fmt.Errorf("auth: %s cannot be read", path(home))
 }

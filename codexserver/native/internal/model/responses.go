@@ -86,7 +86,7 @@ func (w responsesWire) body(req *Request) ([]byte, error) {
 		return nil, err
 	}
 	head, tail, _ := bytes.Cut(b, []byte(`"input":[`)) // in a text the quotes are escaped
-	b = append(slices.Grow(slices.Clone(head), len(tail)+sizeOf(items)), `"input":[`...)
+	b = append(slices.Clone(head), `"input":[`...)
 	begin := len(b)
 	for _, item := range items {
 		if r, ok := item.(protocol.ReasoningItem); ok {
@@ -106,25 +106,6 @@ func (w responsesWire) body(req *Request) ([]byte, error) {
 		}
 	}
 	return append(b, tail...), nil
-}
-
-// sizeOf returns about how many bytes items have.
-func sizeOf(items []protocol.ResponseItem) (n int) {
-	const frame = 128 // of an item
-	for _, item := range items {
-		n += frame
-		switch item := item.(type) {
-		case protocol.MessageItem:
-			for _, part := range item.Content {
-				n += frame + len(part.Text) + len(part.ImageURL)
-			}
-		case protocol.FunctionCallItem:
-			n += len(item.Arguments)
-		case protocol.FunctionCallOutputItem:
-			n += len(item.Output)
-		}
-	}
-	return n
 }
 
 func (responsesWire) read(to *attempt) (*Response, error) {

@@ -46,15 +46,14 @@ func (t *Turn) applyPatch(ctx context.Context, call Call) (Result, error) {
 	text := call.Arguments
 	if _, err := patch.Parse(text); err != nil && !call.Custom { // it reads one within JSON
 		var args struct {
-			Input *string `json:"input"`
+			Input string `json:"input"`
 		}
 		if err := decodeArguments(call.Arguments, &args); err != nil {
 			return Result{Output: err.Error()}, nil
 		}
-		if args.Input == nil {
+		if text = args.Input; text == "" {
 			return Result{Output: (&argumentError{"input", "missing"}).Error()}, nil
 		}
-		text = *args.Input
 	}
 	return t.patch(ctx, call.ID, text, t.Cwd)
 }

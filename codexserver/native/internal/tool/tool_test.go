@@ -50,7 +50,6 @@ func TestArgumentErrors(t *testing.T) {
 		{"twice", "shell", `{"command":["ls"],"command":["rm"]}`, "failed to parse function arguments: "},
 		{"no plan", "update_plan", `{}`, "failed to parse function arguments: plan: missing"},
 		{"no step", "update_plan", `{"plan":[{"status":"pending"}]}`, "failed to parse function arguments: plan.0.step: missing"},
-		{"no status", "update_plan", `{"plan":[{"step":"x"}]}`, "failed to parse function arguments: plan.0.status: missing"},
 		{"unknown status", "update_plan", `{"plan":[{"step":"x","status":"done"}]}`, "failed to parse function arguments: plan.0.status: want "},
 		{"no input", "apply_patch", `{}`, "failed to parse function arguments: input: missing"},
 		{"an empty plan", "update_plan", `{"plan":""}`, "failed to parse function arguments: plan: missing"},

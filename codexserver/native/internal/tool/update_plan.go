@@ -22,30 +22,24 @@ var planDefinition = model.Tool{
 }
 
 func (t *Turn) updatePlan(_ context.Context, call Call) (Result, error) {
-	var args struct {
-		Explanation *string `json:"explanation"`
-		Plan        *[]struct {
-			Step   *string `json:"step"`
-			Status *string `json:"status"`
-		} `json:"plan"`
-	}
-	if err := decodeArguments(call.Arguments, &args); err != nil {
+	var plan protocol.PlanUpdate
+	if err := decodeArguments(call.Arguments, &plan); err != nil {
 		return Result{Output: err.Error()}, nil
 	}
-	if args.Plan == nil {
-		return Result{Output: (&argumentError{"plan", "missing"}).Error()}, nil
+	var wrong *argumentError
+	if plan.Plan == nil {
+		wrong = &argumentError{"plan", "missing"}
 	}
-	plan := protocol.PlanUpdate{Explanation: args.Explanation, Plan: []protocol.PlanStep{}}
-	for i, step := range *args.Plan {
+	for i, step := range plan.Plan {
 		switch {
-		case step.Step == nil:
-			return Result{Output: (&argumentError{fmt.Sprintf("plan.%d.step", i), "missing"}).Error()}, nil
-		case step.Status == nil:
-			return Result{Output: (&argumentError{fmt.Sprintf("plan.%d.status", i), "missing"}).Error()}, nil
-		case !slices.Contains([]string{"pending", "in_progress", "completed"}, *step.Status):
-			return Result{Output: (&argumentError{fmt.Sprintf("plan.%d.status", i), `want "pending", "in_progress" or "completed"`}).Error()}, nil
+		case step.Step == "":
+			wrong = &argumentError{fmt.Sprintf("plan.%d.step", i), "missing"}
+		case !slices.Contains([]string{"pending", "in_progress", "completed"}, step.Status):
+			wrong = &argumentError{fmt.Sprintf("plan.%d.status", i), `want "pending", "in_progress" or "completed"`}
 		}
-		plan.Plan = append(plan.Plan, protocol.PlanStep{Step: *step.Step, Status: *step.Status})
+	}
+	if wrong != nil {
+		return Result{Output: wrong.Error()}, nil
 	}
 	if err := t.Acting(); err != nil {
 		return Result{}, err
