@@ -101,6 +101,9 @@ func TestRefusedForms(t *testing.T) {
 		{"null", `"content":null`, "chat", 422, []string{"messages.1.content: Input should be a valid string", "invalid type: null, expected a string", "'NoneType' object is not iterable"}},
 		{"a user behind a tool", between, "chat", 400, []string{"Unexpected role 'user' after role 'tool'", "invalid_request_message_order", "roles must alternate"}},
 		{"a user behind a tool, in a template", between, "chat", 500, []string{"Jinja Exception: After a tool's message comes the assistant's"}},
+		{"a user behind a tool, in the Responses API", `{"type":"function_call_output","call_id":"c","output":"o"},{"type":"message","role":"user"`, "responses", 400, []string{"Unexpected role 'user' after role 'tool'"}},
+		{"a user behind a user", `"}]},{"type":"message","role":"user"`, "responses", 400, []string{"conversation roles must alternate user and assistant"}},
+		{"the developer's role", `"role":"developer"`, "responses", 400, []string{"System message must be at the beginning.", "conversation roles must alternate user and assistant", "Unknown role: developer", "Jinja Exception: no"}},
 		{"pictures", "data:x", "chat responses", 404, []string{"No endpoints found that support image input"}},
 		{"pictures, in other words", "data:x", "chat responses", 400, []string{"This model does not accept images", "At most 0 image(s) may be provided in one prompt.", "I am a text model without vision"}},
 		{"reasoning_effort, in other words", `"reasoning_effort"`, "chat", 400, []string{`\"llama3.2\" does not support thinking`, `think value \"high\" is not supported for this model`}},
@@ -123,8 +126,13 @@ func TestRefusedForms(t *testing.T) {
 				a := &answers{all: []answer{{body: sse(chatDone, `{"type":"response.completed"}`)}}, refuse: refuse}
 				c := client(a, config.Provider{WireAPI: config.WireAPI(wire)})
 				req := *req
-				if tt.part == `"json_schema"` {
+				switch tt.name {
+				case "the answer's schema":
 					req.OutputSchema = []byte(`{"type":"object"}`)
+				case "the developer's role":
+					req.Items = append(slices.Clip(req.Items), developer("short"))
+				case "a user behind a user":
+					req.Items = append(slices.Clip(req.Items), user("on"))
 				}
 				for range 2 {
 					if _, err := c.Stream(t.Context(), &req, func(protocol.EventMsg) {}); err != nil {
@@ -135,52 +143,6 @@ func TestRefusedForms(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestStrictRolesOfResponses has a server of the Responses API whose template wants one system message and
-// alternating roles, such as llama.cpp's. It gets the history as it is, then as the template takes it.
-func TestStrictRolesOfResponses(t *testing.T) {
-	req := &model.Request{Model: "m", Instructions: "be", Items: []protocol.ResponseItem{
-		developer("kind"), user("rules"), user("go"), picture, text("so"), text("then"), call("c", "f", "{}"), output("c", "o"), user("on"), developer("short"), user("and on"),
-	}}
-	const rules = `{"type":"message","role":"user","content":[{"type":"input_text","text":"rules\n\ngo"},{"type":"input_image","image_url":"data:x"}]},` +
-		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"so\n\nthen"}]},`
-	const last = `{"type":"message","role":"user","content":[{"type":"input_text","text":"on\n\nand on"}]}`
-	const between = `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I have read the result."}]},`
-	all := slices.Clone(req.Items)
-	for _, words := range []string{"System message must be at the beginning.", "conversation roles must alternate user and assistant", "Unknown role: developer", "Jinja Exception: no"} {
-		var inputs []string
-		a := &answers{all: []answer{{body: sse(`{"type":"response.completed"}`)}}, refuse: func(body string) *answer {
-			var sent struct {
-				Instructions string
-				Input        json.RawMessage
-			}
-			must.Check(t, json.Unmarshal([]byte(body), &sent))
-			inputs = append(inputs, sent.Instructions+string(sent.Input))
-			switch {
-			case strings.Contains(body, "developer"):
-				return &answer{status: 400, body: `{"error":{"message":"` + words + `"}}`}
-			case !strings.Contains(body, between):
-				return &answer{status: 400, body: `{"error":{"message":"Unexpected role 'user' after role 'tool'"}}`}
-			}
-			return nil
-		}}
-		c := client(a, config.Provider{WireAPI: config.WireResponses})
-		for range 2 {
-			if _, err := c.Stream(t.Context(), req, func(protocol.EventMsg) {}); err != nil {
-				t.Fatalf("%q: %v", words, err)
-			}
-		}
-		if len(inputs) != 4 {
-			t.Fatalf("%q: %d requests, want 4", words, len(inputs))
-		}
-		for n, want := range []string{"be[" + `{"type":"message","role":"developer"`, "be\n\nkind\n\nshort[" + rules, "be\n\nkind\n\nshort[" + rules, "be\n\nkind\n\nshort[" + rules} {
-			if !strings.HasPrefix(inputs[n], want) || n > 0 && !strings.HasSuffix(inputs[n], last+"]") || strings.Contains(inputs[n], between+last) != (n > 1) {
-				t.Errorf("%q: request %d has %s", words, n, inputs[n])
-			}
-		}
-	}
-	must.Equal(t, "the history has changed", all, req.Items)
 }
 
 // TestSeveralRefusedForms has a provider that refuses one part after another, and one that refuses whatever
