@@ -170,22 +170,6 @@ func TestReplacedFolder(t *testing.T) {
 	}
 }
 
-// TestNotes checks that the user is notified once of a folder that is not writable.
-func TestNotes(t *testing.T) {
-	h := &host{}
-	turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, notes: []string{"/ is read-only"}}}, h, t.TempDir(), "never", "workspace-write")
-	for range 2 {
-		called(t, turn, shellCall("", "sh", "-c", "exit 0"))
-	}
-	var warnings []string
-	for _, m := range h.all {
-		if m, ok := m.(protocol.BackgroundEvent); ok {
-			warnings = append(warnings, m.Message)
-		}
-	}
-	must.Equal(t, "result", []string{"/ is read-only"}, warnings)
-}
-
 func TestPatchMatrix(t *testing.T) {
 	const (
 		asked    = "ask patch, patch begin auto=false, patch end true, diff"

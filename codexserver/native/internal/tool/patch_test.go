@@ -186,51 +186,6 @@ func TestPatchQuestionShowsThePlace(t *testing.T) {
 	}
 }
 
-// TestPatchAfterChange checks that a patch is not written to a place that changed while
-// its question was open. Package patch has more such changes.
-func TestPatchAfterChange(t *testing.T) {
-	for _, tt := range []struct {
-		name, patch string
-		during      func(work, outside string) error
-	}{
-		{"a folder became a link", "Update File: plain/file" + changeOne, func(work, outside string) error {
-			return errors.Join(os.Rename(outside+"/rc", outside+"/file"), os.Rename(work+"/plain", work+"/gone"), os.Symlink(outside, work+"/plain"))
-		}},
-		{"a link to the same folder elsewhere", "Add File: plain/new\n+x\n*** End Patch", func(work, outside string) error {
-			return errors.Join(os.Rename(work+"/plain", outside+"/plain"), os.Symlink(outside+"/plain", work+"/plain"))
-		}},
-		{"a link where nothing was", "Add File: new\n+x\n*** End Patch", func(work, outside string) error {
-			return os.Symlink(outside+"/rc", work+"/new")
-		}},
-		{"the working folder became a link", "Add File: new\n+x\n*** End Patch", func(work, outside string) error {
-			return errors.Join(os.Rename(work, work+".old"), os.Symlink(outside, work))
-		}},
-		{"another content", "Update File: notes.txt" + changeOne, func(work, outside string) error {
-			return os.WriteFile(outside+"/rc", []byte("one\nmore\n"), 0o666)
-		}},
-	} {
-		byTool := func(t *testing.T, call tool.Call) {
-			work, outside := workspace(t)
-			top := filepath.Dir(work)
-			var before map[string]string
-			w := &watcher{host: &host{answer: elicit.Approved}, during: func() {
-				must.OK(t, tt.during(work, outside))
-				before = tree(t, top)
-			}}
-			turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{}}, w, work, protocol.ApprovalUntrusted, protocol.SandboxReadOnly)
-			res, err := turn.Call(t.Context(), call)
-			if err != nil || !strings.Contains(res.Output, "was changed after the patch was read") {
-				t.Errorf("%q, %v", res.Output, err)
-			}
-			must.Equal(t, "it changed files", before, tree(t, top))
-		}
-		t.Run(tt.name, func(t *testing.T) { byTool(t, shellCall("", "apply_patch", "*** Begin Patch\n*** "+tt.patch)) })
-		if call, ok := fileCall(tt.patch); ok {
-			t.Run(tt.name+", "+call.Name, func(t *testing.T) { byTool(t, call) })
-		}
-	}
-}
-
 // tree returns everything below a folder, but nothing in the folders skip, with its mode, where links lead, and the
 // content of files that are not large.
 func tree(t testing.TB, top string, skip ...string) map[string]string {
