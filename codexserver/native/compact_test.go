@@ -22,16 +22,14 @@ var filling = &providertest.Usage{Input: 900, Output: 100, Total: 1000}
 
 func TestCompaction(t *testing.T) {
 	onEachWire(t, func(t *testing.T, wire string) {
-		b := setup(t, "model_auto_compact_token_limit = 1000\n---\nwire_api = \""+wire+"\"", native.Limits{},
+		b := setup(t, "model_auto_compact_token_limit = 1000\ncompact_prompt = \" \"\n---\nwire_api = \""+wire+"\"", native.Limits{},
 			providertest.Turn{Usage: filling, ToolCalls: []providertest.ToolCall{providertest.Shell("c1", "echo", "one")}},
 			providertest.Say("THE NOTE"),
 			providertest.Say("after"),
 			providertest.Turn{Usage: filling, Text: []string{"full again"}},
 			providertest.Say("SECOND NOTE"),
 			providertest.Say("end"))
-		h := &host{}
-		c := b.start(t, h, protocol.Config{})
-		says(t, c, "first wish", "second wish", "third wish")
+		says(t, b.start(t, &host{}, protocol.Config{}), "first wish", "second wish", "third wish")
 		all := b.provider.Requests()
 		if len(all) != 6 {
 			t.Fatalf("%d requests, want 6", len(all))
@@ -42,15 +40,8 @@ func TestCompaction(t *testing.T) {
 		after := string(all[2].Body)
 		inOrder(t, after, "<environment_context>", "first wish", "THE NOTE")
 		without(t, after, `"c1"`)
+		inOrder(t, all[1].LastUserText(), "grown too long") // the own prompt, because the configured one is blank
 		inOrder(t, string(all[5].Body), "first wish", "second wish", "SECOND NOTE", "third wish")
-
-		// A resumed conversation has the same history.
-		path := configured(t, h).RolloutPath
-		closed(t, c)
-		b.provider.Add(providertest.Say("resumed"))
-		r := b.resume(t, path, protocol.Config{}, &host{})
-		says(t, r, "fourth wish")
-		inOrder(t, lastRequest(b), "SECOND NOTE", "third wish", "end", "fourth wish")
 		validRequests(t, b.provider)
 	})
 }
@@ -66,31 +57,6 @@ func TestCompactionThatDoesNotHelp(t *testing.T) {
 
 // full is the answer of a real llama.cpp to a request that does not fit.
 var full = providertest.Turn{Status: 400, Body: `{"error":{"code":400,"message":"request (4602 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":4602,"n_ctx":4096}}`}
-
-// TestNewMessageStaysWhole sends a message for which the history has no room. The summary
-// does not concern the message, which follows it as it is.
-func TestNewMessageStaysWhole(t *testing.T) {
-	long := "second wish " + strings.Repeat("word ", 1500) + "its end"
-	for name, turns := range map[string][]providertest.Turn{
-		"the engine counts":   {{Text: []string{"one"}, Usage: &providertest.Usage{Input: 2500, Output: 100, Total: 2600}}, providertest.Say("NOTE"), providertest.Say("two")},
-		"the provider counts": {providertest.Say("one"), full, providertest.Say("NOTE"), providertest.Say("two")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := setup(t, "model_context_window = 4096", native.Limits{}, turns...)
-			c := b.start(t, &host{}, protocol.Config{})
-			says(t, c, "first wish", long)
-			all := b.provider.Requests()
-			without(t, string(all[len(all)-2].Body), "second wish") // the summary's request
-			got := userMessages(t, all[len(all)-1])
-			before, whole := strings.CutSuffix(got[len(got)-1], "\n\n"+long)
-			if !whole {
-				t.Errorf("the last message does not end in the new one: %s", got[len(got)-1])
-			}
-			inOrder(t, before, "first wish", "NOTE")
-			without(t, before, "second wish")
-		})
-	}
-}
 
 // TestSummaryFitsSmallWindow checks that what a compaction keeps follows from the window.
 func TestSummaryFitsSmallWindow(t *testing.T) {
@@ -213,6 +179,7 @@ func TestWindowOfTheServer(t *testing.T) {
 	if len(all) != 3 || asked != 1 {
 		t.Fatalf("%d requests, want 3; the list of models was read %d times, want once", len(all), asked)
 	}
+	without(t, string(all[1].Body), "second wish") // the summary's request
 	inOrder(t, string(all[2].Body), "first wish", "THE NOTE", "second wish")
 	inOrder(t, strings.Join(h.take(), "\n"), "agent_message The conversation was summarised")
 }

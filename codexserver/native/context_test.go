@@ -2,7 +2,6 @@ package native_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -190,33 +189,6 @@ func roles(t testing.TB, b *bench, developer string, marks ...string) []string {
 
 const environment = "environment_context"
 
-func TestDeveloperInstructions(t *testing.T) {
-	onEachWire(t, func(t *testing.T, wire string) {
-		b := setup(t, "developer_instructions = \"CONFIGURED\"\n---\nwire_api = \""+wire+"\"", native.Limits{})
-		for _, tt := range []struct {
-			name string
-			cfg  protocol.Config
-			want string
-		}{
-			{"of config.toml", protocol.Config{}, "CONFIGURED"},
-			{"of the call", protocol.Config{Choices: protocol.Choices{DeveloperInstructions: new("EXPERT")}}, "EXPERT"},
-			{"of the call's config", protocol.Config{Overrides: protocol.Overrides{"developer_instructions": "KEY"}}, "KEY"},
-			{"none for this call", protocol.Config{Choices: protocol.Choices{DeveloperInstructions: new("")}}, ""},
-		} {
-			b.provider.Add(providertest.Say("ok"))
-			turn(t, b.start(t, &host{}, tt.cfg), say("hi"))
-			want, role := []string{"user " + environment, "user hi"}, "developer "
-			if wire == "chat" { // any template takes it
-				want, role = []string{"user " + environment + " hi"}, "system "
-			}
-			if tt.want != "" {
-				want = append([]string{role + tt.want}, want...)
-			}
-			must.Equal(t, tt.name, want, roles(t, b, "CONFIGURED EXPERT KEY", environment, "hi"))
-		}
-	})
-}
-
 // TestPromptsAreKept checks both prompts after a compaction, after a restart, and in a
 // compaction after the restart, when config.toml has other prompts.
 func TestPromptsAreKept(t *testing.T) {
@@ -241,41 +213,4 @@ func TestPromptsAreKept(t *testing.T) {
 	inOrder(t, string(all[4].Body), "EXPERT", "three", "SUM IT UP")
 	inOrder(t, string(all[5].Body), "EXPERT", "NOTE 2")
 	must.Equal(t, "developer instructions", 1, strings.Count(string(all[5].Body), "EXPERT"))
-}
-
-// TestResumeWithOtherDeveloperInstructions checks that they are added to the history.
-func TestResumeWithOtherDeveloperInstructions(t *testing.T) {
-	for name, cfg := range map[string]protocol.Config{
-		"argument": {Choices: protocol.Choices{DeveloperInstructions: new("OTHER")}},
-		"key":      {Overrides: protocol.Overrides{"developer_instructions": "OTHER"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
-			h := &host{}
-			c := b.start(t, h, protocol.Config{Choices: protocol.Choices{DeveloperInstructions: new("EXPERT")}})
-			turn(t, c, say("first"))
-			closed(t, c)
-			says(t, b.resume(t, configured(t, h).RolloutPath, cfg, &host{}), "second")
-			must.Equal(t, "messages", []string{"system EXPERT OTHER", "user " + environment + " first", "assistant", "user second"},
-				roles(t, b, "EXPERT OTHER", environment, "first", "second"))
-		})
-	}
-}
-
-func TestCompactPromptOfConfig(t *testing.T) {
-	for config, want := range map[string]string{`compact_prompt = "CONFIGURED"`: "CONFIGURED", `compact_prompt = " "`: "grown too long"} {
-		b := setup(t, "model_auto_compact_token_limit = 1000\n"+config, native.Limits{},
-			providertest.Turn{Usage: filling, Text: []string{"one"}}, providertest.Say("NOTE"), providertest.Say("two"))
-		c := b.start(t, &host{}, protocol.Config{})
-		says(t, c, "first", "second")
-		inOrder(t, b.provider.Requests()[1].LastUserText(), want)
-	}
-}
-
-func TestSessionConfiguredHasThePolicies(t *testing.T) {
-	b := setup(t, "", native.Limits{})
-	h := &host{}
-	b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Choices: protocol.Choices{Effort: "low"}})
-	got := configured(t, h)
-	must.Equal(t, "session_configured", []string{"test", "never", "low", b.cwd}, []string{got.ModelProviderID, fmt.Sprint(got.ApprovalPolicy), fmt.Sprint(got.ReasoningEffort), got.Cwd})
 }

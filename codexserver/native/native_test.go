@@ -236,59 +236,6 @@ func change(t testing.TB, path, old, replacement string) {
 	write(t, path, strings.Replace(text, old, replacement, 1))
 }
 
-func TestInterrupt(t *testing.T) {
-	slow := providertest.Call(providertest.Shell("c1", "sh", "-c", "touch begun; exec sleep 600"))
-	for _, tt := range []struct {
-		name string
-		turn providertest.Turn
-		// at reports whether to interrupt at an event; nil interrupts when the request has arrived.
-		at   func(protocol.EventMsg) bool
-		kept bool // the call is part of the history afterwards
-	}{
-		{"before the first byte", providertest.Turn{Wait: make(chan struct{})}, nil, false},
-		{"in the stream", providertest.Turn{Text: []string{"x"}, Stall: make(chan struct{})}, is[protocol.AgentMessageDelta], false},
-		{"during the question", slow, is[protocol.ExecApprovalRequest], false},
-		{"during the command", slow, is[protocol.ExecCommandBegin], true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			b := setup(t, "show_raw_agent_reasoning = true", native.Limits{}, tt.turn, providertest.Say("later"))
-			ctx, cancel := context.WithCancelCause(t.Context())
-			cause := errors.New("user pressed a key")
-			h := &host{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Decision {
-				if ctx.Err() != nil {
-					return elicit.Abort
-				}
-				return elicit.Approved
-			}}
-			h.on = func(m protocol.EventMsg) {
-				if tt.at != nil && tt.at(m) {
-					cancel(cause)
-				}
-			}
-			var waiting sync.WaitGroup
-			defer waiting.Wait()
-			if tt.at == nil {
-				waiting.Go(func() {
-					_ = b.provider.Await(t.Context(), 1)
-					cancel(cause)
-				})
-			}
-			c := b.start(t, h, protocol.Config{})
-			err := c.Turn(ctx, say("first"))
-			if !as[*engine.AbortError](err) || !errors.Is(err, cause) {
-				t.Fatalf("Turn: %v, want an abort for the cause", err)
-			}
-			must.Equal(t, "last event", "turn_aborted interrupted", h.last())
-			turn(t, c, say("second"))
-			last := lastRequest(b)
-			if strings.Contains(last, `"c1"`) != tt.kept || !strings.Contains(last, "first") {
-				t.Errorf("history after the interrupt: %s", last)
-			}
-			validRequests(t, b.provider)
-		})
-	}
-}
-
 func is[E protocol.EventMsg](m protocol.EventMsg) bool { _, ok := m.(E); return ok }
 
 func TestMissingKey(t *testing.T) {
@@ -296,30 +243,6 @@ func TestMissingKey(t *testing.T) {
 	err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("go"))
 	if !as[*engine.TurnError](err) || !strings.HasPrefix(err.Error(), "Missing environment variable: `NO_SUCH_KEY`.") || len(b.provider.Requests()) > 0 {
 		t.Errorf("Turn: %v, %d requests", err, len(b.provider.Requests()))
-	}
-}
-
-func TestStartErrorsNameTheFault(t *testing.T) {
-	b := setup(t, "", native.Limits{})
-	for _, tt := range []struct {
-		name string
-		cfg  protocol.Config
-		want string
-	}{
-		{"profile", protocol.Config{Profile: "nosuch"}, "nosuch"},
-		{"provider", protocol.Config{Overrides: rawConfig(`model_provider`, `"nosuch"`)}, "nosuch"},
-		{"type", protocol.Config{Overrides: rawConfig(`model_context_window`, `"big"`)}, "model_context_window"},
-		{"ours", protocol.Config{Overrides: rawConfig(`approvals.timeout`, `"1s"`)}, "approvals: is set"},
-		{"no folder", protocol.Config{Cwd: filepath.Join(b.cwd, "none")}, "argument /cwd: " + filepath.Join(b.cwd, "none") + " does not exist"},
-		{"a file", protocol.Config{Cwd: filepath.Join(b.home, "config.toml")}, "argument /cwd: " + filepath.Join(b.home, "config.toml") + " is not a folder"},
-		{"in a file", protocol.Config{Cwd: filepath.Join(b.home, "config.toml", "x")}, "argument /cwd: "},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := b.engine.Start(t.Context(), tt.cfg, &host{})
-			if !as[*engine.ConfigError](err) || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("Start: %v, want a configuration error with %q", err, tt.want)
-			}
-		})
 	}
 }
 
