@@ -211,31 +211,6 @@ func TestDeclines(t *testing.T) {
 	}
 }
 
-// TestAnswers answers questions, and refuses other requests.
-func TestAnswers(t *testing.T) {
-	o := &appclient.Options{
-		Answers: appclient.Answers{Command: func(_ context.Context, q *apptypes.CommandApproval) (apptypes.Decision, error) {
-			return apptypes.Decision{Decision: q.Command}, nil
-		}},
-	}
-	f := &fake{}
-	f.start(t, o)
-	const method = "item/commandExecution/requestApproval"
-	for command, want := range map[string]string{"accept": `{"decision":"accept"}`, `a\"b`: `{"decision":"a\"b"}`} {
-		params := strings.Replace(asks[method].params, `"ls"`, `"`+command+`"`, 1)
-		must.Equal(t, command+": answered", want, f.ask(t.Context(), method, params))
-	}
-	for method, tt := range asks {
-		f.ask(t.Context(), method, tt.params)
-	}
-	if got := f.ask(t.Context(), "item/tool/call", `{}`); !strings.Contains(got, "method not found") {
-		t.Errorf("another request: %s", got)
-	}
-	if got := f.ask(t.Context(), method, `{"command":7}`); !strings.Contains(got, "command") {
-		t.Errorf("params that are not understood: %s", got)
-	}
-}
-
 // TestNotes passes on all notifications that are understood, in order. One that is not read is logged once.
 func TestNotes(t *testing.T) {
 	got := make(chan string, 10)
