@@ -102,11 +102,12 @@ func TestSettingsReachTheProvider(t *testing.T) {
 		{"off where it is disabled", "web_search = \"disabled\"" + responses, off, "", ""},
 		{"a provider without support", "", on, "", `argument /web-search: the provider "test" has no web search: it uses wire_api = "chat"`},
 		{"off without support", "", off, "", ""},
+		{"a folder that does not exist", "", protocol.Config{Cwd: "none"}, "", "argument /cwd: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := setup(t, tt.extra, native.Limits{}, providertest.Say("ok"))
 			write(t, filepath.Join(b.cwd, "base.md"), "Be a painter.\n")
-			tt.cfg.Cwd, tt.cfg.FromCall = b.cwd, true
+			tt.cfg.Cwd, tt.cfg.FromCall = filepath.Join(b.cwd, tt.cfg.Cwd), true
 			c, err := b.engine.Start(t.Context(), tt.cfg, &host{})
 			if tt.fails != "" {
 				if !as[*engine.ConfigError](err) || !strings.Contains(err.Error(), tt.fails) {

@@ -2,6 +2,7 @@ package native_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -213,4 +214,12 @@ func TestPromptsAreKept(t *testing.T) {
 	inOrder(t, string(all[4].Body), "EXPERT", "three", "SUM IT UP")
 	inOrder(t, string(all[5].Body), "EXPERT", "NOTE 2")
 	must.Equal(t, "developer instructions", 1, strings.Count(string(all[5].Body), "EXPERT"))
+}
+
+func TestSessionConfiguredHasThePolicies(t *testing.T) {
+	b := setup(t, "", native.Limits{})
+	h := &host{}
+	b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Choices: protocol.Choices{Effort: "low"}})
+	got := configured(t, h)
+	must.Equal(t, "session_configured", []string{"test", "never", "low", b.cwd}, []string{got.ModelProviderID, fmt.Sprint(got.ApprovalPolicy), fmt.Sprint(got.ReasoningEffort), got.Cwd})
 }
