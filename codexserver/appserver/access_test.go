@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // sentLimits are the sandbox and the approval policy of a turn, as the bridge sent them.
@@ -28,14 +29,14 @@ func accessOf(h *recorder) protocol.Access {
 }
 
 // limitsOf runs a turn and returns what it was started with. It fails unless all threads were begun read-only.
-func limitsOf(t *testing.T, f *fake, load func(*appserver.Engine, engine.Host) (engine.Conversation, error)) (limits string, access protocol.Access, err error) {
+func limitsOf(t *testing.T, f *fake, load func(*appserver.Engine, engine.Host) (engine.Conversation, error)) (limits string, err error) {
 	t.Helper()
 	f.turn = answered
 	threads, turns := f.keep("thread/start", "thread/resume"), f.keep("turn/start")
 	h := &recorder{}
 	conv, err := load(f.engine(appserver.Options{}), h)
 	if err != nil {
-		return "", access, err
+		return "", err
 	}
 	must.OK(t, conv.Turn(t.Context(), text("go")))
 	for _, sent := range *threads {
@@ -45,7 +46,10 @@ func limitsOf(t *testing.T, f *fake, load func(*appserver.Engine, engine.Host) (
 	}
 	var sent sentLimits
 	must.OK(t, json.Unmarshal([]byte((*turns)[0]), &sent))
-	return string(sent.Sandbox) + " " + string(sent.Policy), accessOf(h), nil
+	var told struct{ WritableRoots []string }
+	must.OK(t, json.Unmarshal(sent.Sandbox, &told))
+	must.Equal(t, "the folders that are looked at for changes", told.WritableRoots, h.events[0].(protocol.SessionConfigured).WritableRoots, cmpopts.EquateEmpty())
+	return string(sent.Sandbox) + " " + string(sent.Policy), nil
 }
 
 const (
@@ -127,7 +131,7 @@ func TestSandboxOfTurns(t *testing.T) {
 				f.layers = append([]map[string]any{{"config": keys{"sandbox_mode": "danger-full-access"}, "disabledReason": "not trusted"}}, layers...)
 			}
 			tt.cfg.Cwd = cmp.Or(tt.cfg.Cwd, cwd)
-			got, _, err := limitsOf(t, f, func(e *appserver.Engine, h engine.Host) (engine.Conversation, error) {
+			got, err := limitsOf(t, f, func(e *appserver.Engine, h engine.Host) (engine.Conversation, error) {
 				return e.Start(t.Context(), tt.cfg, h)
 			})
 			if tt.fails != "" {
@@ -224,62 +228,6 @@ func TestAccess(t *testing.T) {
 				must.Equal(t, "result", tt.want, accessOf(h))
 			})
 		})
-	}
-}
-
-// TestResumeWithinTheConfiguration resumes threads by the last turn in their file. What that had beyond
-// the configuration is kept only if the server says so.
-func TestResumeWithinTheConfiguration(t *testing.T) {
-	type keys = map[string]any
-	wide := keys{"sandbox_mode": "danger-full-access", "approval_policy": "never"}
-	write := keys{"sandbox_mode": "workspace-write", "sandbox_workspace_write": keys{"writable_roots": []string{"/a"}, "exclude_slash_tmp": true}}
-	for _, tt := range []struct {
-		name      string
-		config    keys
-		had       string // a line of the rollout
-		keep      bool
-		want      string
-		continues string // "" is want
-	}{
-		{name: "nothing configured", config: keys{}, had: turnContext("danger-full-access", "", "never"), want: reads + ` "on-request"`},
-		{name: "kept", config: keys{}, had: turnContext("danger-full-access", "", "never"), keep: true, want: all + ` "never"`},
-		{name: "configured", config: wide, had: turnContext("danger-full-access", "", "never"), want: all + ` "never"`},
-		{name: "less", config: wide, had: turnContext("read-only", "", "untrusted"), want: reads + ` "untrusted"`},
-		{name: "the folder may be written as configured", config: write, had: turnContext("workspace-write", `,"writable_roots":["/a","/b"],"network_access":true`, "on-request"),
-			want: `{"excludeSlashTmp":true,"networkAccess":false,"type":"workspaceWrite","writableRoots":["/a"]} "on-request"`},
-		{name: "kept with its roots", config: write, had: turnContext("workspace-write", `,"writable_roots":["/b"],"network_access":true,"exclude_tmpdir_env_var":true`, "never"), keep: true,
-			want: `{"excludeTmpdirEnvVar":true,"networkAccess":true,"type":"workspaceWrite","writableRoots":["/b"]} "never"`},
-		{name: "the folder may not be written", config: keys{}, had: turnContext("workspace-write", "", "on-request"), want: reads + ` "on-request"`},
-		{name: "within full access", config: wide, had: turnContext("workspace-write", `,"network_access":true`, "never"), want: `{"networkAccess":true,"type":"workspaceWrite"} "never"`},
-		{name: "a stricter policy is configured", config: keys{"approval_policy": "untrusted"}, had: turnContext("danger-full-access", "", "never"), want: reads + ` "untrusted"`},
-		{name: "no turn", config: write, had: `{"type":"event_msg","payload":{"type":"x"}}`, want: `{"excludeSlashTmp":true,"networkAccess":false,"type":"workspaceWrite","writableRoots":["/a"]} "on-request"`, continues: "-"},
-	} {
-		for _, method := range []string{"resume", "continue"} {
-			if method == "continue" && tt.continues == "-" {
-				continue
-			}
-			t.Run(tt.name+"/"+method, func(t *testing.T) {
-				path := writeRollout(t, tt.had)
-				bubble(t, func(t *testing.T, f *fake) {
-					f.config, f.rollout, f.policy = tt.config, path, `"never"`
-					f.sandbox = all // as a thread that Codex has in memory
-					var asked []protocol.Access
-					cfg := protocol.Config{Cwd: t.TempDir(), Continues: method == "continue", Keep: func(a protocol.Access) bool { asked = append(asked, a); return tt.keep }}
-					got, access, err := limitsOf(t, f, func(e *appserver.Engine, h engine.Host) (engine.Conversation, error) {
-						return e.Resume(t.Context(), savedAt(path), cfg, h)
-					})
-					if err != nil || got != tt.want {
-						t.Errorf("%v, the turn got %s, want %s", err, got, tt.want)
-					}
-					if tt.keep && (len(asked) != 1 || access.IsZero() || asked[0].Mode != access.Mode || asked[0].Network != access.Network) {
-						t.Errorf("asked %+v, has %+v", asked, access)
-					}
-					if !tt.keep && (access.Mode != "" && !strings.Contains(tt.want, "workspaceWrite") || access.Policy != "" || access.Network || access.Roots != nil) {
-						t.Errorf("it has %+v", access)
-					}
-				})
-			})
-		}
 	}
 }
 

@@ -24,7 +24,7 @@ func keptFile(home string) string {
 
 // TestChosenStaysChosen begins conversations whose server ends before their turn, so that the rollout has no policies.
 // Another server resumes them: what the calls chose still holds, and nothing is looser than that, than the
-// configuration, or than the last turn.
+// configuration, or than the last turn. Another program's conversations have the last turn alone.
 func TestChosenStaysChosen(t *testing.T) {
 	type keys = map[string]any
 	const noTurn = `{"type":"event_msg","payload":{"type":"x"}}`
@@ -42,6 +42,7 @@ func TestChosenStaysChosen(t *testing.T) {
 		call   protocol.Config // that begins
 		had    string          // the last turn_context; default none
 		again  protocol.Config // that resumes, and ends before its turn, too
+		alone  bool            // another program's
 		keep   bool
 		want   string
 	}{
@@ -60,6 +61,12 @@ func TestChosenStaysChosen(t *testing.T) {
 		{name: "the last turn had more", config: wide, call: protocol.Config{ApprovalPolicy: untrusted, Sandbox: reading}, had: turnContext("danger-full-access", "", "never"), want: reads + ` "untrusted"`},
 		{name: "the last turn had more, approved", config: keys{}, call: protocol.Config{ApprovalPolicy: untrusted}, had: turnContext("danger-full-access", "", "never"), keep: true, want: reads + ` "untrusted"`},
 		{name: "the last turn had what was approved", config: keys{}, call: protocol.Config{Sandbox: full}, had: turnContext("danger-full-access", "", "never"), keep: true, want: all + ` "never"`},
+		{name: "another program's turn had more", config: keys{}, alone: true, had: turnContext("danger-full-access", "", "never"), want: reads + ` "on-request"`},
+		{name: "another program's turn had more, approved", config: keys{}, alone: true, had: turnContext("danger-full-access", "", "never"), keep: true, want: all + ` "never"`},
+		{name: "another program's turn had more folders", config: writeAll, alone: true, had: turnContext("workspace-write", `,"writable_roots":["/b","/c"]`, "on-request"), want: `{"networkAccess":false,"type":"workspaceWrite","writableRoots":["/b"]} "on-request"`},
+		{name: "another program's turn had more folders, approved", config: writeAll, alone: true, had: turnContext("workspace-write", `,"writable_roots":["/c"],"exclude_slash_tmp":true`, "never"), keep: true,
+			want: `{"excludeSlashTmp":true,"networkAccess":false,"type":"workspaceWrite","writableRoots":["/c"]} "never"`},
+		{name: "another program's turn had less", config: wide, alone: true, had: turnContext("workspace-write", `,"network_access":true`, "untrusted"), want: `{"networkAccess":true,"type":"workspaceWrite"} "untrusted"`},
 		{name: "a later call chooses less", config: wide, had: turnContext("danger-full-access", "", "never"), again: protocol.Config{ApprovalPolicy: untrusted, Sandbox: reading}, want: reads + ` "untrusted"`},
 		{name: "a later call chooses one of them", config: wide, call: protocol.Config{Sandbox: reading}, again: protocol.Config{ApprovalPolicy: untrusted}, want: reads + ` "untrusted"`},
 		{name: "a later call chooses more", config: wide, call: protocol.Config{ApprovalPolicy: untrusted, Sandbox: reading}, again: protocol.Config{ApprovalPolicy: onRequest, Sandbox: writing}, want: writes + ` "never"`},
@@ -74,19 +81,19 @@ func TestChosenStaysChosen(t *testing.T) {
 			bubble(t, func(t *testing.T, f *fake) {
 				f.config, f.rollout, f.cwd = tt.config, path, cwd
 				tt.call.Cwd, tt.again.Cwd = cwd, cwd
-				first := f.engine(appserver.Options{})
-				must.Get(first.Start(t.Context(), tt.call, &recorder{}))(t)
+				if !tt.alone {
+					must.Get(f.engine(appserver.Options{}).Start(t.Context(), tt.call, &recorder{}))(t)
+				}
 				if tt.again.ApprovalPolicy != "" || tt.again.Sandbox != "" {
 					must.Get(f.engine(appserver.Options{}).Resume(t.Context(), savedAt(path), tt.again, &recorder{}))(t)
 				}
-				got, _, err := limitsOf(t, f, func(e *appserver.Engine, h engine.Host) (engine.Conversation, error) {
+				got, err := limitsOf(t, f, func(e *appserver.Engine, h engine.Host) (engine.Conversation, error) {
 					return e.Resume(t.Context(), savedAt(path), protocol.Config{Cwd: cwd, Keep: func(protocol.Access) bool { return tt.keep }}, h)
 				})
 				must.OK(t, err)
 				must.Equal(t, "limits of the turn", tt.want, got)
-				info := must.Get(os.Stat(keptFile(f.home)))(t)
-				if mode := info.Mode().Perm(); mode != 0o600 && runtime.GOOS != "windows" {
-					t.Errorf("the file has the mode %v", mode)
+				if info, err := os.Stat(keptFile(f.home)); (err != nil) != tt.alone || err == nil && info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
+					t.Errorf("the file: %v, %v", info, err)
 				}
 			})
 		})

@@ -4,22 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
-	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	turnpkg "github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -173,72 +164,4 @@ func TestResumeUnknown(t *testing.T) {
 func savedAt(path string) engine.Saved {
 	name := strings.TrimSuffix(path, ".jsonl")
 	return engine.Saved{ID: name[max(0, len(name)-len(threadID)):], File: path}
-}
-
-// TestChanges looks at what a command of an app-server changes, whose place only the bridge knows: in a folder of a
-// repository, in a writable root, and after the command, but before the end of the turn. Package turn has the kinds of changes.
-func TestChanges(t *testing.T) {
-	for _, tt := range []struct {
-		name, cwd, act, user, want string
-		roots                      bool
-	}{
-		{"in a folder", "d", "echo y >> a.txt; echo y > d/x", "", "update a.txt by command, add d/x by command", false},
-		{"a writable root", "", "echo s > ../root/r", "", "add TOP/root/r by command", true},
-		{"the user edits", "", "echo x >> a.txt", "echo u > u; rm a.txt", "delete a.txt by command, add u by command", false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			top := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
-			dir, root := filepath.Join(top, "w"), filepath.Join(top, "root")
-			shell := func(script string) {
-				cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
-				cmd.Dir = dir
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Errorf("%s: %v\n%s", script, err, out)
-				}
-			}
-			must.OK(t, os.MkdirAll(filepath.Join(dir, "d"), 0o755), os.Mkdir(root, 0o755))
-			shell("git init -q; echo one > a.txt; git add .; git -c user.name=a -c user.email=a@b commit -q -m first")
-			f := newFake(t)
-			f.cwd = filepath.Join(dir, tt.cwd)
-			if tt.roots {
-				f.config = map[string]any{"sandbox_mode": "workspace-write", "sandbox_workspace_write": map[string]any{"writable_roots": []string{root}}}
-			}
-			f.turn = func(r *run) {
-				const item = `{"type":"commandExecution","id":"c0","command":"make","cwd":"/","status":%q,"exitCode":0,"commandActions":[]}`
-				r.item(threadID, r.current(), fmt.Sprintf(item, "inProgress"))
-				asks(r) // the answer comes after the events before
-				shell(tt.act)
-				r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+fmt.Sprintf(item, "completed")+`}`, threadID, r.current())
-				asks(r)
-				shell(tt.user)
-				r.complete("completed")
-			}
-			e := f.engine(appserver.Options{})
-			o := changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Announced: engine.TraitsOf(e).Announces, Before: time.Minute, After: time.Minute}
-			so := must.Get(attended(t, e, f.cwd, o))(t)
-			var got []string
-			for _, c := range so.Changes {
-				got = append(got, fmt.Sprintf("%s %s by %s", c.Kind, strings.ReplaceAll(c.Path, top, "TOP"), c.By))
-			}
-			must.Equal(t, "changes", tt.want, strings.Join(got, ", "))
-		})
-	}
-}
-
-// asks asks a question after the model's response has been counted.
-func asks(r *run) {
-	r.notify("thread/tokenUsage/updated", `{"threadId":%q,"turnId":%q,"tokenUsage":{"total":{"inputTokens":1},"last":{"inputTokens":1}}}`, threadID, r.current())
-	r.askCommand(threadID, r.current())
-}
-
-// attended runs a turn of a thread as the server does, and returns its result.
-func attended(t *testing.T, e engine.Engine, cwd string, o changes.Options) (protocol.TurnResult, error) {
-	t.Helper()
-	a := thread.Attend{Turn: turnpkg.New(o)}
-	share := thread.NewTable(e, &approve.Options{}).Share("")
-	defer share.Close()
-	th, err := share.Start(t.Context(), admit.Trusted(), protocol.Config{Cwd: cwd}, a)
-	must.OK(t, err)
-	err = th.Begin(t.Context(), a, text("go")).Wait()
-	return a.Turn.So(), err
 }
