@@ -347,17 +347,6 @@ func TestModelsThatMisbehave(t *testing.T) {
 		{"too many tokens", native.Limits{Tokens: 100}, []providertest.Turn{
 			{Repeat: true, Usage: &providertest.Usage{Total: 60}, ToolCalls: []providertest.ToolCall{providertest.Shell("", "echo", "again")}}},
 			"120 of 100 tokens"},
-		{"unknown tool", native.Limits{}, []providertest.Turn{providertest.Call(providertest.Tool("", "no_such", nil)), providertest.Say("ok")}, ""},
-		{"half arguments", native.Limits{}, []providertest.Turn{
-			providertest.Call(providertest.ToolCall{Name: "shell", Arguments: `{"command":["touch","ma`}), providertest.Say("ok")}, ""},
-		{"arguments of another type", native.Limits{}, []providertest.Turn{
-			providertest.Call(providertest.ToolCall{Name: "shell", Arguments: `{"command":"touch made"}`}), providertest.Say("ok")}, ""},
-		{"no arguments", native.Limits{}, []providertest.Turn{providertest.Call(providertest.ToolCall{Name: "shell"}), providertest.Say("ok")}, ""},
-		{"empty command", native.Limits{}, []providertest.Turn{
-			providertest.Call(providertest.ToolCall{Name: "shell", Arguments: `{"command":[]}`}), providertest.Say("ok")}, ""},
-		{"no name", native.Limits{}, []providertest.Turn{providertest.Call(providertest.ToolCall{Arguments: `{}`}), providertest.Say("ok")}, ""},
-		{"empty response", native.Limits{}, []providertest.Turn{{}}, ""},
-		{"error in the stream", native.Limits{}, []providertest.Turn{{Body: "data: {\"error\":{\"message\":\"overloaded\"}}\n\n"}}, "overloaded"},
 		{"not UTF-8", native.Limits{}, []providertest.Turn{{Body: "data: {\"choices\":[{\"delta\":{\"content\":\"a\xffb\"},\"finish_reason\":\"stop\"}]}\n\n"}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
