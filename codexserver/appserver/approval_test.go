@@ -364,24 +364,31 @@ func TestQuestionsWithOneID(t *testing.T) {
 	}
 }
 
-// TestWithdrawnQuestion checks that the answer to a withdrawn question approves nothing.
+// TestWithdrawnQuestion checks that the answer to a withdrawn question approves and aborts nothing.
 func TestWithdrawnQuestion(t *testing.T) {
-	asked, got := 0, ""
-	h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
-		asked++
-		<-ctx.Done()
-		return elicit.Outcome{Decision: elicit.Approved} // too late
-	}}
-	err := turn(t, h, func(r *run) {
-		withItems(r)
-		done := make(chan struct{})
-		go func() { got = r.ask(askCommand, "%s", execParams); close(done) }()
-		synctest.Wait()
-		r.notify("serverRequest/resolved", `{"threadId":%q,"requestId":0}`, threadID)
-		<-done
-	})
-	if err != nil || got != denied || h.count("exec_command_begin") != 0 || asked != 1 {
-		t.Errorf("%v, answer %s, asked %d times, events %v", err, got, asked, h.types())
+	for _, late := range []elicit.Decision{elicit.Approved, elicit.Abort} {
+		inBubble(t, string(late), func(t *testing.T, f *fake) {
+			asked, got := 0, ""
+			h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+				asked++
+				<-ctx.Done()
+				return elicit.Outcome{Decision: late}
+			}}
+			f.turn = func(r *run) {
+				withItems(r)
+				done := make(chan struct{})
+				go func() { got = r.ask(askCommand, "%s", execParams); close(done) }()
+				synctest.Wait()
+				r.notify("serverRequest/resolved", `{"threadId":%q,"requestId":0}`, threadID)
+				<-done
+				synctest.Wait()
+				answered(r)
+			}
+			err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go"))
+			if err != nil || got != denied || h.count("exec_command_begin") != 0 || asked != 1 || slices.Contains(f.methods(), "turn/interrupt") {
+				t.Errorf("%v, answer %s, asked %d times, events %v", err, got, asked, h.types())
+			}
+		})
 	}
 }
 

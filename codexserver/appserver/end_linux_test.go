@@ -2,15 +2,18 @@ package appserver_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
@@ -32,8 +35,9 @@ func TestKilledLauncher(t *testing.T) {
 		t.Fatal("the app-server has no launcher")
 	}
 	must.OK(t, syscall.Kill(launcher, syscall.SIGKILL))
-	if err := <-done; err == nil {
-		t.Error("the turn ended well")
+	var failed *engine.TurnError
+	if err := <-done; !errors.As(err, &failed) || !slices.Equal(h.types()[1:], []string{"task_started", "error", "task_complete"}) {
+		t.Errorf("the turn ended with %v: %v", err, h.types())
 	}
 	if left := left(t); len(left) != 0 {
 		t.Errorf("left: %q", left)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -168,70 +166,6 @@ func TestLimitInError(t *testing.T) {
 			err := start(t, f.engine(appserver.Options{}), &recorder{}).Turn(t.Context(), text("go"))
 			if err == nil || !strings.HasPrefix(err.Error(), "no more ("+kind+")") || strings.HasSuffix(err.Error(), "\nlimits of the account: 100% used of 5h0m0s, resets in 1h0m0s") != want {
 				t.Errorf("%s: %v", kind, err)
-			}
-		})
-	}
-}
-
-// TestEnd ends turns in which the model works or a question is open. The client is told at once, the question ends, and
-// another turn works unless the engine is closed.
-func TestEnd(t *testing.T) {
-	why := errors.New("enough")
-	die := func(f *fake, _ *appserver.Engine, _ func()) { f.runs[0].cancel() } // as kill -9 would
-	interrupt := func(_ *fake, _ *appserver.Engine, interrupt func()) { interrupt() }
-	var failed *engine.TurnError
-	var abort *engine.AbortError
-	for name, tt := range map[string]struct {
-		asks   bool
-		end    func(*fake, *appserver.Engine, func())
-		is     func(error) bool
-		events []string // after the configuration; nil for any
-	}{
-		"death":             {false, die, func(err error) bool { return errors.As(err, &failed) }, []string{"task_started", "error", "task_complete"}},
-		"death in approval": {true, die, func(err error) bool { return errors.As(err, &failed) }, nil},
-		"interrupted":       {false, interrupt, func(err error) bool { return errors.As(err, &abort) && errors.Is(err, why) }, []string{"task_started", "turn_aborted"}},
-		"closed":            {false, func(_ *fake, e *appserver.Engine, _ func()) { e.Close() }, func(err error) bool { return err != nil }, nil},
-	} {
-		inBubble(t, name, func(t *testing.T, f *fake) {
-			asked := make(chan struct{})
-			f.turn = func(r *run) {
-				if tt.asks {
-					r.item(threadID, turnID, command)
-					r.askCommand(threadID, turnID)
-				}
-			}
-			h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
-				<-ctx.Done()
-				close(asked)
-				return elicit.Outcome{Decision: elicit.Abort}
-			}}
-			e := f.engine(appserver.Options{})
-			conv := start(t, e, h)
-			ctx, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
-			begun, done := time.Now(), begin(ctx, conv, text("go"))
-			synctest.Wait()
-			tt.end(f, e, func() { cancel(why) })
-			if err := <-done; !tt.is(err) || time.Since(begun) > time.Second || h.count("exec_command_begin") != 0 {
-				t.Errorf("after %v: %v", time.Since(begun), err)
-			}
-			if tt.asks {
-				<-asked
-			}
-			if got := h.types()[1:]; tt.events != nil && !slices.Equal(got, tt.events) {
-				t.Errorf("events %v", got)
-			}
-			f.mu.Lock()
-			f.turn = answered
-			f.mu.Unlock()
-			if err := conv.Turn(t.Context(), text("on")); (err == nil) != (name != "closed") || err == nil && h.answer() != "done" {
-				t.Errorf("next turn: %v, %q", err, h.answer())
-			}
-			if strings.HasPrefix(name, "death") && !slices.Contains(f.methods(), "thread/resume") {
-				t.Errorf("calls %v", f.methods())
-			}
-			if _, err := e.Start(t.Context(), protocol.Config{}, &recorder{}); (err == nil) != (name != "closed") {
-				t.Errorf("another conversation: %v", err)
 			}
 		})
 	}

@@ -78,9 +78,12 @@ func TestProgram(t *testing.T) {
 // TestDeafProgramIsKilled kills a program that ignores the end of its input and signals, with all that it started.
 func TestDeafProgramIsKilled(t *testing.T) {
 	e := program(t, "deaf", appserver.Options{})
-	start(t, e, &recorder{})
+	conv := start(t, e, &recorder{})
 	begun := time.Now()
 	e.Close()
+	if err := conv.Turn(t.Context(), text("go")); err == nil {
+		t.Error("a turn of a closed engine")
+	}
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("took %v", took)
 	}
