@@ -178,24 +178,24 @@ func TestPatchMatrix(t *testing.T) {
 		tried    = "patch begin auto=true, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
 		rejected = "refused"
 	)
-	// Columns: read-only, workspace-write inside, outside, in .git, danger-full-access.
-	for policy, want := range map[protocol.ApprovalPolicy][5]string{
-		"untrusted":  {asked, asked, asked, asked, asked},
-		"on-failure": {tried, inside, tried, tried, free},
-		"on-request": {asked, inside, asked, asked, free},
-		"never":      {rejected, inside, rejected, rejected, free},
+	// Columns: read-only, workspace-write inside, outside, in .git, what another program obeys, danger-full-access.
+	for policy, want := range map[protocol.ApprovalPolicy][6]string{
+		"untrusted":  {asked, asked, asked, asked, asked, asked},
+		"on-failure": {tried, inside, tried, tried, tried, free},
+		"on-request": {asked, inside, asked, asked, asked, free},
+		"never":      {rejected, inside, rejected, rejected, rejected, free},
 	} {
 		for i, c := range []struct {
 			mode protocol.SandboxMode
 			path string
 		}{
 			{"read-only", "new.txt"}, {"workspace-write", "new.txt"}, {"workspace-write", "../out.txt"},
-			{"workspace-write", ".git/hooks/x"}, {"danger-full-access", "../out.txt"},
+			{"workspace-write", ".git/hooks/x"}, {"workspace-write", "new/.vscode/tasks.json"}, {"danger-full-access", "../out.txt"},
 		} {
 			byTool := func(t *testing.T, call tool.Call) {
 				h := &host{answer: elicit.Approved}
 				s := &fakeSandbox{host: h}
-				if want[i] == tried && c.path != ".git/hooks/x" { // that one the tool stops itself
+				if want[i] == tried && i != 3 && i != 4 { // those the tool stops itself
 					s.forbid = &fs.PathError{Op: "open", Path: c.path, Err: fs.ErrPermission}
 				}
 				work, _ := workspace(t)

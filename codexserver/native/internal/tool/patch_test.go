@@ -219,45 +219,6 @@ func tree(t testing.TB, top string, skip ...string) map[string]string {
 	return all
 }
 
-// TestProtectedPatchIsAsked checks that files that other programs execute are never
-// written without a question, even if the sandbox would allow it.
-func TestProtectedPatchIsAsked(t *testing.T) {
-	for _, path := range []string{
-		".git/config", "sub/.git/hooks/x", ".GIT/config", "a/.Git", "GIT~1/config", ".g\u200cit/config", ".git./config", ".git::$INDEX_ALLOCATION/config",
-		".codex/config.toml", "sub/codex-mcp.toml", ".claude/settings.json", ".mcp.json", ".vscode/tasks.json", ".VSCode/tasks.json",
-		".cursor/mcp.json", ".envrc", "a/b/.envrc", ".hus\u212ay/pre-commit", "bare/config", "link/config",
-	} {
-		dir := t.TempDir()
-		boxtest.Lay(t, dir, "bare/objects/", "bare/refs/", "sub/.git/", "bare/HEAD=ref: refs/heads/main\n", "link -> sub/.git")
-		before := tree(t, dir)
-		for policy, want := range map[protocol.ApprovalPolicy]string{
-			"on-request": "ask patch",
-			"on-failure": "patch begin auto=true, patch end false, " + retry,
-			"never":      "refused",
-		} {
-			for name, sandbox := range map[string]func(*host) tool.Sandbox{
-				"none": func(*host) tool.Sandbox { return nil },
-				"lax":  func(h *host) tool.Sandbox { return &fakeSandbox{host: h} },
-			} {
-				for _, free := range []bool{true, false} {
-					h := &host{answer: elicit.Denied}
-					turn := turnOf(tool.Options{Environ: environ, Sandbox: sandbox(h), FileTools: true}, h, dir, policy, protocol.SandboxWorkspaceWrite)
-					text := "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch"
-					call := tool.Call{Name: "apply_patch", Arguments: text, Custom: true}
-					if !free {
-						call, _ = fileCall(text)
-					}
-					called(t, turn, call)
-					if got := h.steps(); !strings.HasPrefix(got, want) {
-						t.Errorf("%q, %s, sandbox %s, %s: steps %q, want %q", path, policy, name, call.Name, h.steps(), want)
-					}
-					must.Equal(t, fmt.Sprintf("%q, %s, sandbox %s: it wrote", path, policy, name), before, tree(t, dir))
-				}
-			}
-		}
-	}
-}
-
 // TestPatchInReplacedFolder checks that a working folder that was replaced between two turns is not patched.
 func TestPatchInReplacedFolder(t *testing.T) {
 	work, outside := workspace(t)
