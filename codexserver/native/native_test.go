@@ -324,6 +324,31 @@ func validHistory(body []byte) error {
 	return nil
 }
 
+// TestInterruptedCall interrupts the question about a command, and the command: only what has begun is in the history.
+func TestInterruptedCall(t *testing.T) {
+	for kept, at := range map[bool]func(protocol.EventMsg) bool{false: is[protocol.ExecApprovalRequest], true: is[protocol.ExecCommandBegin]} {
+		b := setup(t, "", native.Limits{}, providertest.Call(providertest.Shell("c1", "sleep", "600")), providertest.Say("later"))
+		ctx, cancel := context.WithCancel(t.Context())
+		h := &host{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Decision {
+			if ctx.Err() != nil {
+				return elicit.Abort
+			}
+			return elicit.Approved
+		}, on: func(m protocol.EventMsg) {
+			if at(m) {
+				cancel()
+			}
+		}}
+		c := b.start(t, h, protocol.Config{})
+		if err := c.Turn(ctx, say("first")); !as[*engine.AbortError](err) {
+			t.Errorf("Turn: %v", err)
+		}
+		turn(t, c, say("second"))
+		must.Equal(t, "the call is in the history", kept, strings.Contains(lastRequest(b), `"c1"`))
+		validRequests(t, b.provider)
+	}
+}
+
 func TestModelsThatMisbehave(t *testing.T) {
 	calls := func(n int) providertest.Turn {
 		var turn providertest.Turn
