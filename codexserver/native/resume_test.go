@@ -2,8 +2,10 @@ package native_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -61,6 +63,35 @@ func (b *bench) first(t testing.TB, cfg protocol.Config) string {
 }
 
 func keepAll(protocol.Access) bool { return true }
+
+// TestResumeWithinTheConfiguration resumes conversations whose callers had more choices than
+// the caller that resumes them.
+func TestResumeWithinTheConfiguration(t *testing.T) {
+	for _, tt := range []struct {
+		configured, last, want protocol.SandboxMode
+		bounded                bool
+	}{
+		{protocol.SandboxReadOnly, protocol.SandboxDangerFullAccess, protocol.SandboxReadOnly, true},
+		{protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess, protocol.SandboxWorkspaceWrite, true},
+		{protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxReadOnly, true},
+		{protocol.SandboxDangerFullAccess, protocol.SandboxReadOnly, protocol.SandboxReadOnly, true},
+		{protocol.SandboxReadOnly, protocol.SandboxDangerFullAccess, protocol.SandboxDangerFullAccess, false},
+	} {
+		t.Run(fmt.Sprintf("%s, last %s, bounded %t", tt.configured, tt.last, tt.bounded), func(t *testing.T) {
+			b := setup(t, "---\nwire_api = \"chat\"", native.Limits{}, providertest.Say("hello"), providertest.Say("again"))
+			path := b.first(t, protocol.Config{Sandbox: tt.last})
+			change(t, filepath.Join(b.home, "config.toml"), "danger-full-access", string(tt.configured))
+			b.reopen(t)
+			cfg := protocol.Config{}
+			if !tt.bounded {
+				cfg.Keep = keepAll
+			}
+			says(t, b.resume(t, path, cfg, &host{}), "second")
+			contexts := regexp.MustCompile(`"sandbox_policy":\{"(?:mode|type)":"([a-z-]+)"`).FindAllStringSubmatch(read(t, path), -1)
+			must.Equal(t, "sandbox", string(tt.want), contexts[len(contexts)-1][1])
+		})
+	}
+}
 
 // TestResumeKeepsThePolicies checks that a conversation continues with the policies of its last
 // turn, as without a restart, unless the call chooses others.

@@ -25,6 +25,15 @@ func load(t *testing.T, w *rollout.Writer) (texts []string) {
 	return texts
 }
 
+func appendLine(path string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("{}\n")
+	return errors.Join(err, f.Close())
+}
+
 func replace(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -72,6 +81,38 @@ func TestClaim(t *testing.T) {
 	claim(third, nil) // the next write says that nothing is there
 	if err := third.Check(); err == nil {
 		t.Error("a file that is not there was opened")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do   func(path string) error
+		want error
+	}{
+		"nothing":  {func(string) error { return nil }, nil},
+		"removed":  {os.Remove, rollout.ErrGone},
+		"emptied":  {func(path string) error { return os.Truncate(path, 0) }, rollout.ErrGone},
+		"cut":      {func(path string) error { return os.Truncate(path, 10) }, rollout.ErrGone},
+		"appended": {appendLine, rollout.ErrChanged},
+		"replaced": {replace, rollout.ErrChanged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "removed" || name == "replaced" {
+				testenv.NeedsUnix(t, testenv.OpenFiles)
+			}
+			w := create(t)
+			must.OK(t, w.Item(userMessage("one")), tt.do(w.Path()))
+			if err := w.Check(); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+				t.Fatalf("Check: %v, want %v", err, tt.want)
+			}
+			err := w.Item(userMessage("two"))
+			if errors.Is(tt.want, rollout.ErrGone) != errors.Is(err, rollout.ErrGone) {
+				t.Errorf("Item: %v", err)
+			}
+			if err := w.Check(); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+				t.Errorf("Check after a write: %v, want %v", err, tt.want)
+			}
+		})
 	}
 }
 
