@@ -49,44 +49,34 @@ func (e *Engine) environment() []string {
 }
 
 // restrict hides variables from the conversation's commands: those that the configuration
-// and the call exclude, and the keys of providers and MCP servers. File is the
+// excludes, and the keys of providers and MCP servers. File is the
 // configuration without s. Commands of a client of another origin get what remains of its
 // environment, and nothing of Codex's.
-func (s *settings) restrict(c *child, from *engine.Origin, file keys, call map[string]any) error {
+func (s *settings) restrict(c *child, from *engine.Origin, file keys) error {
+	const table = "shell_environment_policy"
 	var base config.ShellEnvironment
-	if err := file.with(s.own).read(&base, config.ShellEnvironmentKey); err != nil {
+	if err := file.with(s.own).read(&base, table); err != nil {
 		return configErrorf("codex's configuration: %w", err)
 	}
-	narrowed, err := config.NarrowEnvironment(base, call)
-	if err != nil {
-		return configErrorf("config: %w", err)
-	}
-	exclude, ok := narrowed["exclude"].([]string)
-	if !ok {
-		exclude = base.Exclude
-	}
-	names := slices.Concat(run.Secrets(), exclude, c.learn(file, s.own))
+	names := slices.Concat(run.Secrets(), base.Exclude, c.learn(file, s.own))
 	slices.Sort(names)
-	narrowed["exclude"] = slices.Compact(names)
+	policy := map[string]any{"exclude": slices.Compact(names)}
 	if from != nil {
-		if err := keys(narrowed).read(&base); err != nil {
-			return err
-		}
 		set := map[string]string{}
 		for _, entry := range (run.EnvPolicy{
 			Inherit: run.Inherit(base.Inherit), IgnoreDefaultExcludes: base.IgnoreDefaultExcludes,
-			Exclude: base.Exclude, Set: base.Set, IncludeOnly: base.IncludeOnly,
+			Exclude: names, Set: base.Set, IncludeOnly: base.IncludeOnly,
 		}).Environ(from.Environ) {
 			name, value, _ := strings.Cut(entry, "=")
 			set[name] = value
 		}
-		narrowed = map[string]any{
+		policy = map[string]any{
 			"inherit": "none", "ignore_default_excludes": true, "exclude": []string{}, "include_only": []string{},
 			"set": set, "experimental_use_profile": base.UseProfile,
 		}
 	}
-	for key, v := range narrowed {
-		s.own = s.own.with(at(v, config.ShellEnvironmentKey, key))
+	for key, v := range policy {
+		s.own = s.own.with(at(v, table, key))
 	}
 	return nil
 }

@@ -179,9 +179,9 @@ func TestRealSearches(t *testing.T) {
 }
 
 // TestRealEnvironment checks which keys in Codex's environment its commands see, also after a restart: neither those of the
-// configuration of the user, the project and the call, nor those that Codex needs itself.
+// configuration of the user and the project, nor those that Codex needs itself.
 func TestRealEnvironment(t *testing.T) {
-	const variables = "WEIRD_CRED HEADER_CRED ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY FOO_ONE BAR_ONE BAZ_ONE PLAIN"
+	const variables = "WEIRD_CRED HEADER_CRED ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY FOO_ONE BAZ_ONE PLAIN"
 	for name := range strings.FieldsSeq(variables) {
 		t.Setenv(name, "value-"+strings.ToLower(name))
 	}
@@ -202,7 +202,7 @@ env_http_headers = { "X-Key" = "HEADER_CRED" }`, print, report, print, report)
 	writeFile(t, filepath.Join(r.cwd, ".codex", "config.toml"), "[shell_environment_policy]\nexclude = [\"FOO_*\", \"BAZ_*\"]\n")
 	r.configure(t, fmt.Sprintf("\n[projects.%q]\ntrust_level = \"trusted\"\n", r.cwd))
 	h := &recorder{}
-	cfg := protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy", `{"exclude":["BAR_*"]}`, "mcp_servers", `{"nosuch":{"enabled":false}}`)}
+	cfg := protocol.Config{FromCall: true, Overrides: raw("mcp_servers", `{"nosuch":{"enabled":false}}`)}
 	conv := r.start(t, h, cfg)
 	check := func() {
 		t.Helper()

@@ -170,11 +170,6 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, wa
 		return nil, configErrorf("config: %w", err)
 	}
 	own := keys(tree)
-	var call map[string]any // the call's shell_environment_policy
-	if cfg.FromCall {
-		call = get[map[string]any](own, config.ShellEnvironmentKey)
-		delete(own, config.ShellEnvironmentKey)
-	}
 	if _, names := own["profile"]; cfg.Profile == "" && isNew && !names {
 		cfg.Profile = e.defaults.profile
 	}
@@ -215,7 +210,7 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, wa
 		s.ApprovalsReviewer = apptypes.ApprovalsReviewerUser
 	}
 	e.setServers(c, file.keys, folder, s)
-	if err := s.restrict(c, engine.OriginOf(ctx), file.keys, call); err != nil {
+	if err := s.restrict(c, engine.OriginOf(ctx), file.keys); err != nil {
 		return nil, err
 	}
 	if c.version.Less(continuesTurns) {

@@ -106,9 +106,8 @@ type Config struct {
 	Choices
 	IncludeApplyPatchTool *bool
 	// FromCall is true when the overrides come from the caller of a tool, mostly a model,
-	// and not from the user. They can then narrow the configured
-	// shell_environment_policy, but not widen it. A writable root among them does not count
-	// as one of the user's, who alone can make the home and system folders writable.
+	// and not from the user. A writable root among them does not count as one of the
+	// user's, who alone can make the home and system folders writable.
 	FromCall bool
 	// Keep reports whether a resumed conversation may keep what its last turn had beyond the
 	// configuration. Nil keeps nothing. If it returns false, the conversation has no more than

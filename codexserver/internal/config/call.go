@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,9 +38,6 @@ func CheckFolder(cwd string) error {
 // CallKeys returns the keys of a call's configuration, which [ReadCall] returned, that a call may set, and warnings
 // about keys that it leaves out. Cwd is the call's working folder. Bounded is true when the server limits the folders
 // that calls may name. CallKeys fails if a known key is not for calls, or a table has one that is not known.
-//
-// The result may have a shell_environment_policy. [Load] refuses it if it widens that of
-// the configuration.
 func CallKeys(call protocol.Overrides, cwd string, bounded bool) (keys protocol.Overrides, warnings []string, err error) {
 	c := &callKeys{cwd: cwd, admitted: layer{}}
 	for _, key := range slices.Sorted(maps.Keys(call)) {
@@ -151,40 +147,6 @@ func (c *callKeys) inWorkspace(value any) bool {
 	return err == nil && missing == nil && paths.Below(file, folder)
 }
 
-// ShellEnvironmentKey is the name of the table of [ShellEnvironment].
-const ShellEnvironmentKey = "shell_environment_policy"
-
-// NarrowEnvironment applies a call's table shell_environment_policy to base, that of the configuration, and returns the keys
-// that it sets. What a call excludes is excluded, too, and it may inherit less. NarrowEnvironment fails if the call would
-// widen the policy, or sets another key.
-func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]any, error) {
-	var call struct {
-		Environment ShellEnvironment `json:"shell_environment_policy"`
-	}
-	if err := decode(layer{ShellEnvironmentKey: table}, &call); err != nil {
-		return nil, err
-	}
-	out := layer{}
-	for _, key := range slices.Sorted(maps.Keys(table)) {
-		switch v := table[key]; {
-		case v == nil: // it sets nothing
-		case key == "exclude":
-			out[key] = slices.Concat(base.Exclude, call.Environment.Exclude)
-		case key == "inherit" && breadth(call.Environment.Inherit) <= breadth(base.Inherit):
-			out[key] = v
-		default:
-			return nil, fmt.Errorf("%s.%s: a call may narrow the configuration's, not widen it; %s", ShellEnvironmentKey, JoinKey(key), whoAllows(false))
-		}
-	}
-	return out, nil
-}
-
-// breadth orders the words of inherit by how many variables they pass. An unknown word is
-// the narrowest.
-func breadth(word string) int {
-	return slices.Index([]string{"none", "core", "all"}, cmp.Or(word, "all"))
-}
-
 // ReadCall returns a call's configuration as nested tables. A key may be dotted. Null sets nothing. ReadCall replaces
 // numbers, booleans, lists and tables that a host sent as texts with JSON by these, where the key takes no text.
 func ReadCall(call protocol.Overrides) (protocol.Overrides, error) {
@@ -247,7 +209,6 @@ const callScalars = `
 approval_policy compact_prompt developer_instructions hide_agent_reasoning model
 model_auto_compact_token_limit model_context_window model_provider model_reasoning_effort
 model_reasoning_summary model_reasoning_summary_format model_verbosity sandbox_mode
-shell_environment_policy.exclude shell_environment_policy.inherit
 show_raw_agent_reasoning
 `
 
@@ -260,7 +221,7 @@ tools.update_plan tools.view_image tools.web_search tools.web_search_request
 `
 
 // callTables may be empty.
-const callTables = `features sandbox_workspace_write shell_environment_policy tools`
+const callTables = `features sandbox_workspace_write tools`
 
 // callSwitches may be true or false. They are older names of a feature.
 const callSwitches = `experimental_use_exec_command_tool experimental_use_unified_exec_tool`

@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // shapes reads a table of testdata, whose lines are "WHAT CELL | CELL …". Other packages read calls.txt, too.
@@ -131,25 +130,6 @@ func canonical(t *testing.T, text string) any {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return v
-}
-
-// TestNarrowEnvironment checks that a call can hide variables from commands, but cannot show them more.
-func TestNarrowEnvironment(t *testing.T) {
-	const table, wide = "[shell_environment_policy]\n", "a call may narrow the configuration's, not widen it; calls.trusted"
-	for _, row := range shapes(t, "environment.txt") {
-		file, fault := table+row[1], strings.Replace(row[4], "WIDE", wide, 1)
-		call := protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy", row[2])}
-		c, err := load(t, file, config.Layers{Call: call})
-		must.Fail(t, row[0], fault, err)
-		if err == nil {
-			want := loaded(t, table+strings.ReplaceAll(row[3], `\n`, "\n"), config.Layers{})
-			must.Equal(t, row[0], want.ShellEnvironment, c.ShellEnvironment, cmpopts.EquateEmpty())
-		}
-		if fault == "" || strings.Contains(fault, wide) {
-			call.FromCall = false // as in the user's configuration
-			loaded(t, file, config.Layers{Call: call})
-		}
-	}
 }
 
 // TestNamedRoots checks that the roots of the configuration do not include a writable root of a call.

@@ -308,13 +308,9 @@ func Load(l Layers) (*Config, error) {
 	l.OpenAIBaseURL = cmp.Or(l.OpenAIBaseURL, "https://api.openai.com/v1")
 	merged := stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's own
 	var own struct {
-		WorkspaceWrite   WorkspaceWrite   `json:"sandbox_workspace_write"`
-		ShellEnvironment ShellEnvironment `json:"shell_environment_policy"`
+		WorkspaceWrite WorkspaceWrite `json:"sandbox_workspace_write"`
 	}
 	err = decode(merged, &own)
-	if table, is := call[ShellEnvironmentKey].(layer); is && err == nil && l.Call.FromCall {
-		call[ShellEnvironmentKey], err = NarrowEnvironment(own.ShellEnvironment, table)
-	}
 	c := &Config{Home: l.Home, Profile: head.Profile, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
 	if err == nil {
 		Merge(merged, call)

@@ -132,7 +132,7 @@ func decidesElsewhere(key string) string {
 const workspaceTable = "sandbox_workspace_write"
 
 // guardedKeys are the keys of Codex that say what is asked, and what commands may touch.
-var guardedKeys = []string{"approval_policy", "approvals_reviewer", "default_permissions", "permissions", "sandbox_mode", workspaceTable, ShellEnvironmentKey}
+var guardedKeys = []string{"approval_policy", "approvals_reviewer", "default_permissions", "permissions", "sandbox_mode", workspaceTable, "shell_environment_policy"}
 
 // guardedOfOurs are such keys of ours, which other names of -c may mean.
 var guardedOfOurs = []string{"approvals", "calls", "calls.full_access", "calls.locked_arguments", "calls.trusted", "sandbox"}
