@@ -1,18 +1,18 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // fieldsOf returns the keys that a table has fields for, the tag json, with their types. Those of structs that it
@@ -53,7 +53,7 @@ func typeAt(table reflect.Type, name string) (t reflect.Type) {
 // decode sets the fields of dst, a pointer to a struct, from a merged layer. A field with the tag words takes only
 // these, which commas separate. The error names the key, but not a value that may be a secret.
 //
-// By way of JSON it would take a twentieth of the memory of an idle server, most of it for decoders of large structs.
+// All of it by way of JSON would take a twentieth of the memory of an idle server, most of it for decoders of large structs.
 func decode(from layer, dst any) error { return decodeTable(nil, from, reflect.ValueOf(dst).Elem()) }
 
 // decodeTable decodes the table at path.
@@ -77,111 +77,45 @@ func decodeTable(path []string, from layer, dst reflect.Value) error {
 	return nil
 }
 
-// decodeValue decodes the value at path.
+// decodeValue decodes the value at path. What a struct has no fields for goes by way of JSON.
 func decodeValue(path []string, v any, dst reflect.Value) error {
-	if v == nil {
-		dst.SetZero()
-		return nil
-	}
 	to := dst.Addr().Interface()
 	if duration, is := to.(*time.Duration); is {
 		to = (*Duration)(duration)
 	}
-	if own, is := to.(json.Unmarshaler); is {
-		data, err := json.Marshal(v, json.Deterministic(true))
-		if err == nil {
-			err = own.UnmarshalJSON(data)
-		}
-		if err != nil {
-			return keyErrorf(path, "%w", err)
-		}
-		return nil
-	}
-	from, done := reflect.ValueOf(v), false
-	switch kind := dst.Kind(); {
-	case kind == reflect.Pointer:
-		if dst.IsNil() {
-			dst.Set(reflect.New(dst.Type().Elem()))
-		}
-		return decodeValue(path, v, dst.Elem())
-	case kind == reflect.Interface:
-		dst.Set(from)
-		return nil
-	case kind == reflect.Struct && isTable(v):
-		return decodeTable(path, v.(layer), dst)
-	case kind == reflect.Map && from.Kind() == reflect.Map && from.Type().Key().Kind() == reflect.String:
-		return decodeEntries(path, from, dst)
-	case kind == reflect.Slice && from.Kind() == reflect.Slice:
-		dst.Set(reflect.MakeSlice(dst.Type(), from.Len(), from.Len()))
-		for i := range from.Len() {
-			if err := decodeValue(append(path, strconv.Itoa(i)), from.Index(i).Interface(), dst.Index(i)); err != nil {
-				return err
+	table, is := v.(layer)
+	if _, own := to.(json.Unmarshaler); is && !own {
+		switch t := dst.Type(); {
+		case t.Kind() == reflect.Struct:
+			return decodeTable(path, table, dst)
+		case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct:
+			dst.Set(reflect.MakeMapWithSize(t, len(table)))
+			for _, name := range slices.Sorted(maps.Keys(table)) {
+				entry := reflect.New(t.Elem()).Elem()
+				if err := decodeValue(append(path, name), table[name], entry); err != nil {
+					return err
+				}
+				dst.SetMapIndex(reflect.ValueOf(name), entry)
 			}
-		}
-		return nil
-	case kind == reflect.String && from.Kind() == reflect.String:
-		if !utf8.ValidString(from.String()) {
-			return keyErrorf(path, "invalid UTF-8")
-		}
-		dst.SetString(from.String())
-		return nil
-	case kind == reflect.Bool && from.Kind() == reflect.Bool:
-		dst.SetBool(from.Bool())
-		return nil
-	case dst.CanInt():
-		var n int64
-		if n, done = integer(from); done {
-			dst.SetInt(n)
-		}
-	case dst.CanFloat():
-		var n float64
-		if n, done = number(from); done {
-			dst.SetFloat(n)
+			return nil
 		}
 	}
-	if done {
-		return nil
+	data, err := json.Marshal(v, json.Deterministic(true))
+	if err == nil {
+		err = json.Unmarshal(data, to)
 	}
-	return keyErrorf(path, "want %s, have %s", typeWord(dst.Kind()), valueWord(from))
-}
-
-// decodeEntries decodes a table whose keys are no fields.
-func decodeEntries(path []string, from, dst reflect.Value) error {
-	if dst.IsNil() {
-		dst.Set(reflect.MakeMapWithSize(dst.Type(), from.Len()))
-	}
-	keys := from.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-	for _, key := range keys {
-		entry := reflect.New(dst.Type().Elem()).Elem()
-		if err := decodeValue(append(path, key.String()), from.MapIndex(key).Interface(), entry); err != nil {
-			return err
+	if at, is := errors.AsType[*json.SemanticError](err); is {
+		path = slices.AppendSeq(slices.Clip(path), at.JSONPointer.Tokens())
+		if err = at.Err; err == nil || errors.Is(err, strconv.ErrSyntax) || errors.Is(err, strconv.ErrRange) {
+			err = fmt.Errorf("want %s, have %s", typeWords[at.GoType.Kind()], kindWords[at.JSONKind])
 		}
-		dst.SetMapIndex(key.Convert(dst.Type().Key()), entry)
+	} else if at, is := errors.AsType[*jsontext.SyntacticError](err); is {
+		err = at.Err
+	}
+	if err != nil {
+		return keyErrorf(path, "%w", err)
 	}
 	return nil
-}
-
-// integer returns a number of Go, JSON or TOML without a fraction.
-func integer(v reflect.Value) (n int64, is bool) {
-	switch {
-	case v.CanInt():
-		return v.Int(), true
-	case v.CanUint():
-		return int64(v.Uint()), v.Uint() <= math.MaxInt64
-	case v.CanFloat():
-		return int64(v.Float()), v.Float() == math.Trunc(v.Float()) && math.Abs(v.Float()) < 1<<63
-	}
-	return 0, false
-}
-
-// number returns a finite number.
-func number(v reflect.Value) (n float64, is bool) {
-	if !v.CanInt() && !v.CanUint() && !v.CanFloat() {
-		return 0, false
-	}
-	n = v.Convert(reflect.TypeFor[float64]()).Float()
-	return n, !math.IsInf(n, 0) && !math.IsNaN(n)
 }
 
 // keyErrorf returns an error that begins with the dotted key.
@@ -189,29 +123,11 @@ func keyErrorf(path []string, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", JoinKey(path...), fmt.Errorf(format, args...))
 }
 
-// valueWord returns the name that TOML has for a value, where each number is one.
-func valueWord(v reflect.Value) string {
-	if _, is := number(v); is {
-		return typeWord(reflect.Float64)
-	} else if v.CanFloat() {
-		return "no finite number"
-	}
-	return typeWord(v.Kind())
-}
+// kindWords are the names that TOML has for the kinds of JSON.
+var kindWords = map[jsontext.Kind]string{'"': "a string", 't': "a boolean", 'f': "a boolean", '0': "a number", '[': "an array", '{': "a table"}
 
-// typeWord returns the name that TOML has for the values of a Go kind.
-func typeWord(k reflect.Kind) string {
-	switch k {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "a boolean"
-	case reflect.Int, reflect.Int64:
-		return "an integer"
-	case reflect.Float64:
-		return "a number"
-	case reflect.Slice:
-		return "an array"
-	}
-	return "a table"
+// typeWords are those for the Go kinds of fields.
+var typeWords = map[reflect.Kind]string{
+	reflect.String: "a string", reflect.Bool: "a boolean", reflect.Int: "an integer", reflect.Int64: "an integer", reflect.Float64: "a number",
+	reflect.Slice: "an array", reflect.Map: "a table", reflect.Struct: "a table",
 }

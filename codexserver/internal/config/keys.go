@@ -214,7 +214,7 @@ func unknownOfOurs(from layer, keys []key) error {
 		case !slices.Contains(ourTables, top) && top != notifyTable && len(table) == 0:
 			return unknown(top)
 		case !is:
-			return keyErrorf([]string{top}, "want a table, have %s", valueWord(reflect.ValueOf(from[top])))
+			return decodeValue([]string{top}, from[top], reflect.ValueOf(&table).Elem()) // which is no table
 		}
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			if !known(top + "." + name) {
