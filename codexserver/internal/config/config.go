@@ -257,12 +257,12 @@ func Load(l Layers) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := misspelt(file, false); err != nil {
-		return nil, locate(err, nil, nil, place{file: path})
-	}
 	fromFolder(file, l.Home)
 	flags, err := Unflatten(l.Overrides)
 	if err != nil {
+		return nil, err
+	}
+	if err := misspelt(l.Home, flags, false); err != nil {
 		return nil, err
 	}
 	call, err := Unflatten(l.Call.Overrides)
@@ -279,9 +279,6 @@ func Load(l Layers) (*Config, error) {
 	}
 	Merge(call, arguments(l.Call))
 
-	if err := misspelt(flags, false); err != nil {
-		return nil, fmt.Errorf("-c %w", err)
-	}
 	places := []place{{file: path}}
 	located := func(err error) error { return locate(err, call, flags, places...) }
 	var head struct {
@@ -300,9 +297,6 @@ func Load(l Layers) (*Config, error) {
 			return nil, err
 		}
 		places = []place{{file: profilePath(l.Home, name)}, {path, []string{"profiles", name}}, {file: path}}
-		if err := misspelt(profile, false); err != nil {
-			return nil, located(err)
-		}
 	}
 
 	l.OpenAIBaseURL = cmp.Or(l.OpenAIBaseURL, "https://api.openai.com/v1")

@@ -248,7 +248,10 @@ func TestKeysOfCodex(t *testing.T) {
 				keys[key] = 1
 			}
 		}
-		must.OK(t, misspelt(table, false))
-		must.OK(t, misspelt(table, true))
+		for _, ours := range []bool{false, true} {
+			if _, path := guarded(table, ours); path != nil {
+				t.Errorf("%s counts as misspelt", path)
+			}
+		}
 	}
 }

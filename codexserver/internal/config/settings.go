@@ -218,15 +218,12 @@ func readSources(home string, args []string) (s sources, err error) {
 			Merge(s.codex, one)
 		}
 	}
-	if err = misspelt(s.codex, true); err != nil {
-		return s, fmt.Errorf("-c %w", err)
-	}
 	if home == "" {
 		if home, err = Home(os.Getenv); err != nil {
 			return s, err
 		}
 	}
-	if err = misspeltIn(home); err != nil {
+	if err = misspelt(home, s.codex, true); err != nil {
 		return s, err
 	}
 	s.file = place{file: filepath.Join(home, SettingsFile)}

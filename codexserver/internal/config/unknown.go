@@ -137,32 +137,14 @@ var guardedKeys = []string{"approval_policy", "approvals_reviewer", "default_per
 // guardedOfOurs are such keys of ours, which other names of -c may mean.
 var guardedOfOurs = []string{"approvals", "calls", "calls.full_access", "calls.locked_arguments", "calls.trusted", "sandbox"}
 
-// misspelt returns an error for the first key of Codex's in a layer that is a typo away from one of guardedKeys or of
-// the keys of their tables, or is one of these outside of its table: who wrote it would believe that it counts. The
-// key may also mean one of guardedOfOurs if ours is true.
-func misspelt(l layer, ours bool) error {
-	for _, u := range unknownKeys(l, reflect.TypeFor[document](), nil, true) {
-		key := u.path
-		if key[0] == "profiles" && len(key) > 2 {
-			key = key[2:]
-		}
-		switch inTable := text.Nearest(key[0], slices.Values(known(reflect.TypeFor[WorkspaceWrite](), true))); {
-		case len(key) > 1 && u.meant != "" && slices.Contains(guardedKeys, key[0]), len(key) == 1 && slices.Contains(guardedKeys, u.meant):
-			return unknownKey(u.meant, u.path)
-		case len(key) == 1 && inTable != "":
-			return unknownKey(workspaceTable+"."+inTable, u.path)
-		case len(u.path) == 1 && ours:
-			if meant := nearestOfOurs(key[0], new(Settings).keys()); slices.Contains(guardedOfOurs, meant) {
-				return unknownKey(meant, u.path)
-			}
-		}
+// misspelt returns an error for the first key of Codex's on the command line, in config.toml or in the file of a profile
+// in home that is a typo away from one of guardedKeys or of the keys of their tables, or is one of these outside of its
+// table: who wrote it would believe that it counts. On the command line it may also mean one of guardedOfOurs if ours is
+// true. What cannot be read is left to Load.
+func misspelt(home string, flags layer, ours bool) error {
+	if meant, path := guarded(flags, ours); path != nil {
+		return fmt.Errorf("-c %w", unknownKey(meant, path))
 	}
-	return nil
-}
-
-// misspeltIn returns an error for the first such key of config.toml and the files of profiles in home. It leaves what
-// cannot be read to Load.
-func misspeltIn(home string) error {
 	files := []string{filepath.Join(home, "config.toml")}
 	names, _ := Profiles(home)
 	for _, name := range names {
@@ -170,11 +152,32 @@ func misspeltIn(home string) error {
 	}
 	for _, file := range files {
 		keys, _ := ReadFile(file)
-		if err := misspelt(keys, false); err != nil {
-			return locate(err, nil, nil, place{file: file})
+		if meant, path := guarded(keys, false); path != nil {
+			return locate(unknownKey(meant, path), nil, nil, place{file: file})
 		}
 	}
 	return nil
+}
+
+// guarded returns the first such key of a layer, and what it means.
+func guarded(l layer, ours bool) (meant string, path []string) {
+	for _, u := range unknownKeys(l, reflect.TypeFor[document](), nil, true) {
+		key := u.path
+		if key[0] == "profiles" && len(key) > 2 {
+			key = key[2:]
+		}
+		switch inTable := text.Nearest(key[0], slices.Values(known(reflect.TypeFor[WorkspaceWrite](), true))); {
+		case len(key) > 1 && u.meant != "" && slices.Contains(guardedKeys, key[0]), len(key) == 1 && slices.Contains(guardedKeys, u.meant):
+			return u.meant, u.path
+		case len(key) == 1 && inTable != "":
+			return workspaceTable + "." + inTable, u.path
+		case len(u.path) == 1 && ours:
+			if meant := nearestOfOurs(key[0], new(Settings).keys()); slices.Contains(guardedOfOurs, meant) {
+				return meant, u.path
+			}
+		}
+	}
+	return "", nil
 }
 
 // The words of a list are names of keys.
