@@ -22,14 +22,15 @@ func (b *Board) Offer(r *approval.Request) *elicit.Always {
 }
 
 func (b *Board) offer(r *approval.Request) (rulefile.Rule, error) {
-	if h, is := r.Event.(protocol.HostRequest); is && !r.Question.Partial && !h.Once && b.options.Kept != nil {
-		return rulefile.Rule{Host: h.Host}, nil
+	if b.options.Kept != nil && !r.Question.Partial && !b.Person(r.Event) {
+		switch m := r.Event.(type) {
+		case protocol.ExecApprovalRequest:
+			return rulefile.Offer(&m)
+		case protocol.HostRequest:
+			return rulefile.Rule{Host: m.Host}, nil
+		}
 	}
-	e, isCommand := r.Event.(protocol.ExecApprovalRequest)
-	if !isCommand || r.Question.Partial || b.Person(&e) || b.options.Kept == nil {
-		return rulefile.Rule{}, rulefile.ErrNone
-	}
-	return rulefile.Offer(&e)
+	return rulefile.Rule{}, rulefile.ErrNone
 }
 
 // keepRule keeps the lasting rule that an answer accepts. Only a person accepts one, and only the one that the

@@ -68,7 +68,7 @@ func TestHostRules(t *testing.T) {
 				must.Get(store.Add(rulefile.Kept{Rule: rulefile.Rule{Host: tt.kept}, By: "client"}))(t)
 			}
 			b := approve.New(&approve.Options{Rules: tt.rules, Kept: store}, nil)
-			r := hostRequest(tt.unasked, b.AsksHost("registry.npmjs.org"))
+			r := hostRequest(tt.unasked, b.Person(protocol.HostRequest{Host: "registry.npmjs.org"}))
 			var d approval.Decision
 			if tt.answer == "" {
 				d = b.Decide(t.Context(), r, false)

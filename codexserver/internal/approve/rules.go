@@ -43,7 +43,7 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 	exec, ok := r.Event.(protocol.ExecApprovalRequest)
 	host, isHost := r.Event.(protocol.HostRequest)
-	if !ok && !isHost || ok && b.Person(&exec) || isHost && b.AsksHost(host.Host) {
+	if !ok && !isHost || b.Person(r.Event) {
 		return out, false
 	}
 	number := 0
@@ -68,26 +68,20 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 
 // byRules answers the request if a rule covers it.
 func byRules(ctx context.Context, r *approval.Rules, a *approval.Request) (out elicit.Outcome, ruled bool) {
-	exec, ok := a.Event.(protocol.ExecApprovalRequest)
-	if ok {
-		if out, ruled = decideExec(r, &exec); ruled {
-			return out, true
-		}
+	switch m := a.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		out, ruled = decideExec(r, &m)
+	case protocol.HostRequest:
+		out, ruled = decideHost(&r.Hosts, m.Host)
 	}
-	host, isHost := a.Event.(protocol.HostRequest)
-	if isHost {
-		if out, ruled = decideHost(&r.Hosts, host.Host); ruled {
-			return out, true
-		}
-	}
-	if r.Decide == nil {
-		return elicit.Outcome{}, false
+	if ruled || r.Decide == nil {
+		return out, ruled
 	}
 	out, ruled = r.Decide(ctx, a)
 	if ruled && ctx.Err() != nil {
 		return a.Question.ReadError(context.Canceled, nil), true
 	}
-	if out.Decision.Approves() && (ok && person(r, &exec) || isHost && decide.CoversHost(r.Hosts.Ask, host.Host)) {
+	if out.Decision.Approves() && person(r, a.Event) {
 		return elicit.Outcome{}, false
 	}
 	return out, ruled
@@ -104,24 +98,27 @@ func decideHost(r *approval.HostRules, host string) (out elicit.Outcome, ruled b
 	return elicit.Outcome{Decision: elicit.Approved, Ruled: true, Detail: "allowed by a rule"}, true
 }
 
-// AsksHost reports whether a rule wants a person to be asked about a host for each command.
-func (b *Board) AsksHost(host string) bool { return decide.CoversHost(b.options.Rules.Hosts.Ask, host) }
-
-// person reports whether a rule or the engine wants a person to decide about a command. Then no rule
-// allows it.
-func person(r *approval.Rules, q *protocol.ExecApprovalRequest) bool {
-	return q.Human || decide.Mentions(r.Ask, q.Command)
+// person reports whether a rule or the engine wants a person to decide about a command, or about a host for each command. Then
+// no rule allows it.
+func person(r *approval.Rules, m protocol.EventMsg) bool {
+	switch m := m.(type) {
+	case protocol.ExecApprovalRequest:
+		return m.Human || decide.Mentions(r.Ask, m.Command)
+	case protocol.HostRequest:
+		return decide.CoversHost(r.Hosts.Ask, m.Host)
+	}
+	return false
 }
 
-// Person reports whether a rule or the engine wants a person to be asked about a command each time.
-func (b *Board) Person(q *protocol.ExecApprovalRequest) bool { return person(&b.options.Rules, q) }
+// Person reports whether a rule or the engine wants a person to be asked about a command, or a host, each time.
+func (b *Board) Person(m protocol.EventMsg) bool { return person(&b.options.Rules, m) }
 
 func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.Outcome, ruled bool) {
 	if decide.Mentions(r.Deny, q.Command) {
 		const feedback = "a rule of the user denies this command, or what it may hide: write its programs and their words plainly"
 		return denied(feedback, "denied by a rule", slog.LevelInfo), true
 	}
-	if person(r, q) {
+	if person(r, *q) {
 		return elicit.Outcome{}, false
 	}
 	commands, plain := decide.Commands(q.Command)

@@ -19,7 +19,7 @@ import (
 
 // ApproveExec implements [engine.Host].
 func (t *Thread) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	r.Once = r.Once || t.board.Person(&r)
+	r.Once = r.Once || t.board.Person(r)
 	if r.Human {
 		r.Notes = append(slices.Clip(r.Notes), "Only a person may approve this, each time.")
 	}
@@ -30,7 +30,7 @@ func (t *Thread) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest
 
 // ApproveHost implements [engine.Host].
 func (t *Thread) ApproveHost(ctx context.Context, r protocol.HostRequest) elicit.Outcome {
-	r.Once = t.board.AsksHost(r.Host)
+	r.Once = t.board.Person(r)
 	return t.decide(ctx, r, approval.HostQuestion(r, home())).Outcome
 }
 
