@@ -220,7 +220,7 @@ func (q *question) collect() (elsewhere bool) {
 			continue
 		}
 		if _, open := q.ends.decision(q.request, elsewhere); !open {
-			q.withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, inWords(last.out.Decision), q.board.at(last.by)))
+			q.withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, cmp.Or(inWords[last.out.Decision], "denied"), q.board.at(last.by)))
 		}
 	}
 	return elsewhere
@@ -367,13 +367,7 @@ func (b *Board) isDesk(by approval.Decider) bool {
 
 // name names a decider in sentences.
 func name(by approval.Decider) string {
-	switch by {
-	case approval.ByPage:
-		return "the approvals page"
-	case approval.ByClient:
-		return "another client"
-	}
-	return "the " + string(by)
+	return cmp.Or(map[approval.Decider]string{approval.ByPage: "the approvals page", approval.ByClient: "another client"}[by], "the "+string(by))
 }
 
 // at says where a decider decided.
@@ -395,19 +389,10 @@ func (b *Board) elsewhere(h *Host) bool {
 	})
 }
 
-// inWords says a decision in words.
-func inWords(d elicit.Decision) string {
-	switch d {
-	case elicit.Approved:
-		return "approved"
-	case elicit.ApprovedForSession:
-		return "approved for the session"
-	case elicit.ApprovedAlways:
-		return "approved, always"
-	case elicit.Abort:
-		return "denied, and the turn stopped"
-	}
-	return "denied"
+// inWords says decisions in words. Any other is a denial.
+var inWords = map[elicit.Decision]string{
+	elicit.Approved: "approved", elicit.ApprovedForSession: "approved for the session", elicit.ApprovedAlways: "approved, always",
+	elicit.Abort: "denied, and the turn stopped",
 }
 
 // denied returns the outcome of a denial that no place gave.

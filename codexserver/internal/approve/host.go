@@ -120,7 +120,7 @@ func (h *Host) judge(out elicit.Outcome, elsewhere func() bool) (v verdict) {
 		h.row.Store(0)
 		return v
 	}
-	did := fmt.Sprintf("%s %d ms after the question", word(out), max(out.Took.Milliseconds(), 1))
+	did := fmt.Sprintf("%s %d ms after the question", answers[out.Reason], max(out.Took.Milliseconds(), 1))
 	v.automatic = h.called() + " " + did
 	approves := out.Decision.Approves()
 	lies := h.row.Add(1) > 1 || quick && !approves && out.Reason != elicit.ReasonNotUnderstood
@@ -157,34 +157,19 @@ func (e *end) onlyPerson(waited time.Duration) {
 		return
 	}
 	if took := cmp.Or(e.out.Took, waited); e.automatic == "" && took < Instant {
-		e.automatic = fmt.Sprintf("The %s %s %d ms after the question", e.by, word(e.out), max(took.Milliseconds(), 1))
+		e.automatic = fmt.Sprintf("The %s %s %d ms after the question", e.by, cmp.Or(answers[e.out.Reason], "accepted"), max(took.Milliseconds(), 1))
 	}
 	e.void = e.automatic != ""
 }
 
-// word says what an answer was.
-func word(out elicit.Outcome) string {
-	switch out.Reason {
-	case elicit.ReasonDeclined:
-		return "declined"
-	case elicit.ReasonCancelled:
-		return "cancelled"
-	case elicit.ReasonClientError:
-		return "answered with an error"
-	case elicit.ReasonNotUnderstood:
-		return "answered what was not understood"
-	}
-	return "accepted"
+// answers has the reasons of an outcome that a client gave, perhaps by an error, and what it did.
+var answers = map[elicit.Reason]string{
+	"": "accepted", elicit.ReasonDeclined: "declined", elicit.ReasonCancelled: "cancelled",
+	elicit.ReasonClientError: "answered with an error", elicit.ReasonNotUnderstood: "answered what was not understood",
 }
 
-// isAnswer reports whether a client has answered a question, perhaps with an error.
-func isAnswer(out elicit.Outcome) bool {
-	switch out.Reason {
-	case "", elicit.ReasonDeclined, elicit.ReasonCancelled, elicit.ReasonNotUnderstood, elicit.ReasonClientError:
-		return true
-	}
-	return false
-}
+// isAnswer reports whether a client has answered a question.
+func isAnswer(out elicit.Outcome) bool { return answers[out.Reason] != "" }
 
 // notCounted is the outcome of an approval that no person gave, and that does not count.
 func notCounted(r *approval.Request, out elicit.Outcome) elicit.Outcome {
