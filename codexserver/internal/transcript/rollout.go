@@ -30,7 +30,7 @@ func ReadRollout(ctx context.Context, path, thread string) (*Log, error) {
 	defer f.Close()
 	l := New("")
 	l.transcript.size = MaxTranscript
-	var said message
+	var last string
 	found := false
 	in := bufio.NewScanner(io.LimitReader(f, maxRollout))
 	in.Buffer(nil, maxRolloutLine)
@@ -52,7 +52,7 @@ func ReadRollout(ctx context.Context, path, thread string) (*Log, error) {
 			found = true
 			continue
 		}
-		l.line(r, &said)
+		last = l.line(r, last)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -78,32 +78,6 @@ func shortLines() bufio.SplitFunc {
 		}
 		return advance, line, err
 	}
-}
-
-// message is the last message of a rollout. Codex before 0.169 writes messages as events, later ones as items; some versions
-// write both.
-type message struct {
-	event protocol.EventMsg
-	item  bool
-}
-
-// repeats reports whether m is the same message in the other form, and records it.
-func (l *message) repeats(m protocol.EventMsg, item bool) bool {
-	same := false
-	switch m := m.(type) {
-	case protocol.UserMessage:
-		before, ok := l.event.(protocol.UserMessage)
-		same = ok && before.Message == m.Message
-	case protocol.AgentMessage:
-		before, ok := l.event.(protocol.AgentMessage)
-		same = ok && before.Message == m.Message
-	}
-	if same && l.item != item {
-		*l = message{} // the next one is another
-		return true
-	}
-	*l = message{m, item}
-	return false
 }
 
 // completed returns the message of an item that Codex has completed, or nil for others.
@@ -132,36 +106,28 @@ func completed(raw jsontext.Value) protocol.EventMsg {
 	return nil
 }
 
-// line adds the messages and calls of a line of a rollout, of which nobody knows yet. Said is the last message.
-func (l *Log) line(r protocol.RolloutLine, said *message) {
+// line adds the messages and calls of a line of a rollout, of which nobody knows yet. Codex before 0.169 writes messages as
+// events, later ones as items, and some versions both ways. Last is what was said last, which one that repeats it leaves.
+func (l *Log) line(r protocol.RolloutLine, last string) string {
 	switch r.Type {
 	case protocol.RolloutEventMsg:
-		m, err := protocol.ParseEvent(r.Payload)
-		if err != nil {
-			return
-		}
-		switch m := m.(type) {
+		m, _ := protocol.ParseEvent(r.Payload) // nil says nothing
+		switch e := m.(type) {
 		case protocol.RawEvent:
-			if m.Type != "item_completed" {
-				return
+			if e.Type == "item_completed" {
+				m = completed(jsontext.Value(e.Raw))
 			}
-			if m := completed(jsontext.Value(m.Raw)); m != nil && !said.repeats(m, true) {
-				l.said(m)
-			}
-		case protocol.UserMessage, protocol.AgentMessage, protocol.Error:
-			if !said.repeats(m, false) {
-				l.said(m)
-			}
-		case protocol.ModelReroute:
-			l.said(m)
 		case protocol.TurnAborted:
-			l.entry("the turn was aborted: "+Line(string(m.Reason)), "")
+			l.entry("the turn was aborted: "+Line(string(e.Reason)), "")
+			return ""
+		}
+		heading, body := says(m)
+		if said := heading + body; said != "" && said != last {
+			l.entry(heading, body)
+			return said
 		}
 	case protocol.RolloutResponseItem:
-		item, err := protocol.ParseItem(r.Payload)
-		if err != nil {
-			return
-		}
+		item, _ := protocol.ParseItem(r.Payload)
 		switch i := item.(type) {
 		case protocol.LocalShellCallItem:
 			l.entry("command: "+commandLine(i.Action.Command), "")
@@ -173,6 +139,10 @@ func (l *Log) line(r protocol.RolloutLine, said *message) {
 			}
 		case protocol.CustomToolCallItem:
 			l.entry("tool: "+Line(i.Name), "")
+		default:
+			return last
 		}
+		return ""
 	}
+	return last
 }
