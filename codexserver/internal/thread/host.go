@@ -151,25 +151,24 @@ func (t *Thread) deliver(submission string, m protocol.EventMsg, notice string) 
 		t.now().Client.Event(e)
 	}
 	t.listeners.event(e)
-	t.tell(t.now().metrics, e.Thread, e.Msg)
+	t.tell(e.Msg)
 	return e.Msg
 }
 
 // show reports an event only to the desk and the observer of the call.
 func (t *Thread) show(m protocol.EventMsg) {
 	t.mu.Lock()
-	metrics, about := t.now().metrics, t.about
-	t.mu.Unlock()
-	t.tell(metrics, about, m)
+	defer t.mu.Unlock()
+	t.tell(m)
 }
 
-// tell reports an event to the observer of the call, unless nil, and to the desk. A panic of the desk is logged.
-func (t *Thread) tell(metrics TurnObserver, about approval.Thread, m protocol.EventMsg) {
-	if metrics != nil {
+// tell is show for a caller that holds t.mu. A panic of the desk is logged.
+func (t *Thread) tell(m protocol.EventMsg) {
+	if metrics := t.now().metrics; metrics != nil {
 		metrics.Event(m)
 	}
 	if t.desk != nil {
-		_ = stack.Guard(t.log, "Desk.Event", func() error { t.desk.Event(about, m); return nil })
+		_ = stack.Guard(t.log, "Desk.Event", func() error { t.desk.Event(t.about, m); return nil })
 	}
 }
 

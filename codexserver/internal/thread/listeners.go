@@ -16,7 +16,7 @@ type Listener func(protocol.Event)
 // listeners are the subscriptions to one thread. The zero value is ready, and keeps no events. Thread.mu guards it.
 type listeners struct {
 	all     map[*Listener]bool
-	keeps   bool // events for the first listener
+	keeps   bool // events for the first listener, and the thread open however long nobody uses it
 	backlog []protocol.Event
 }
 

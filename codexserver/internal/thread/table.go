@@ -71,7 +71,7 @@ func (s *Share) newThread(a Attend) *Thread {
 	table, traits := s.table, engine.TraitsOf(s.table.engine)
 	t := &Thread{
 		log: table.log, traits: traits, kept: transcript.New(table.logs), desk: table.approvals.Desk, observe: table.Observe,
-		between: turn.New(changes.Options{}), stays: a.Keeps, shares: map[*Share]bool{}, listeners: listeners{keeps: a.Keeps},
+		between: turn.New(changes.Options{}), shares: map[*Share]bool{}, listeners: listeners{keeps: a.Keeps},
 	}
 	t.kept.Engine = traits.Name
 	a.Submission = "" // which is for the first turn
@@ -98,7 +98,7 @@ func (t *Table) open(s *Share, thread *Thread) error {
 	}
 	r, resumes := t.engine.(engine.Resumer)
 	thread.idle = time.AfterFunc(idleLimit, func() {
-		if resumes && !thread.stays {
+		if resumes && !thread.listeners.keeps {
 			t.closeIdle(thread, r)
 		}
 	})

@@ -27,7 +27,6 @@ type Thread struct {
 	desk         approval.Desk                    // or nil
 	observe      func(thread string) TurnObserver // or nil
 	between      *turn.Turn                       // what happens between turns
-	stays        bool                             // open however long nobody uses it
 	shares       map[*Share]bool                  // that hold it open, all of the principal; Table.mu guards it
 
 	first atomic.Pointer[seat] // of the queue
