@@ -2,8 +2,11 @@ package protocol
 
 import (
 	"iter"
+	"maps"
 	"reflect"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 )
 
 // Choices are what a call chooses for a conversation and what is no access: arguments of the tool codex that each engine
@@ -41,10 +44,18 @@ func ChoiceKeys() iter.Seq2[string, []string] {
 }
 
 // Keys returns the choices that are values of keys of config.toml.
-func (c Choices) Keys() map[string]any {
+func (c Choices) Keys() map[string]any { return keysOf(reflect.ValueOf(c)) }
+
+// Keys returns what the configuration chooses beside Overrides that is the value of a key of config.toml.
+func (c *Config) Keys() map[string]any { return keysOf(reflect.ValueOf(*c)) }
+
+// keysOf returns the members of a struct that are not zero and have the tag key.
+func keysOf(all reflect.Value) map[string]any {
 	keys := map[string]any{}
-	for f, v := range reflect.ValueOf(c).Fields() {
-		if key := f.Tag.Get("key"); key != "" && !v.IsZero() {
+	for f, v := range all.Fields() {
+		if f.Anonymous {
+			maps.Copy(keys, keysOf(v))
+		} else if key := f.Tag.Get("key"); key != "" && !v.IsZero() {
 			keys[key] = reflect.Indirect(v).Interface()
 		}
 	}
@@ -65,18 +76,9 @@ func (c Choices) Over(under Choices) Choices {
 func (c *Config) Chosen() Choices {
 	var by Choices
 	for f, v := range reflect.ValueOf(&by).Elem().Fields() {
-		t, given := f.Type, reflect.ValueOf(c.Overrides[f.Tag.Get("key")])
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if !given.IsValid() || given.Kind() != t.Kind() {
-			continue
-		}
-		if value := given.Convert(t); f.Type == t {
-			v.Set(value)
-		} else {
-			v.Set(reflect.New(t))
-			v.Elem().Set(value)
+		value, err := json.Marshal(c.Overrides[f.Tag.Get("key")])
+		if err != nil || json.Unmarshal(value, v.Addr().Interface()) != nil {
+			v.SetZero() // which is another kind of value
 		}
 	}
 	return c.Choices.Over(by)

@@ -91,20 +91,21 @@ const (
 
 // Config is the configuration that the caller of a conversation asks for. It overrides the
 // engine's own configuration, config.toml and its overrides, such as ApprovalPolicy, Sandbox and Model, a slug.
-// IncludeApplyPatchTool offers that tool. A zero field changes nothing.
+// IncludeApplyPatchTool offers that tool. A zero field changes nothing. The tag key is that of
+// [Choices].
 type Config struct {
-	Model string
+	Model string `key:"model"`
 	// Profile names a profile of config.toml.
-	Profile string
+	Profile string `key:"profile"`
 	// Cwd is the working folder; the server has made it absolute.
 	Cwd            string
-	ApprovalPolicy ApprovalPolicy
-	Sandbox        SandboxMode
+	ApprovalPolicy ApprovalPolicy `key:"approval_policy"`
+	Sandbox        SandboxMode    `key:"sandbox_mode"`
 	// Overrides are configuration keys, dotted or nested, that win over config.toml. The
 	// other fields win over them.
 	Overrides Overrides
 	Choices
-	IncludeApplyPatchTool *bool
+	IncludeApplyPatchTool *bool `key:"include_apply_patch_tool"`
 	// FromCall is true when the overrides come from the caller of a tool, mostly a model,
 	// and not from the user. A writable root among them does not count as one of the
 	// user's, who alone can make the home and system folders writable.

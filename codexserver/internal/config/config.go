@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -277,7 +276,7 @@ func Load(l Layers) (*Config, error) {
 	if err := startsNothing("", call); err != nil {
 		return nil, err
 	}
-	Merge(call, arguments(l.Call))
+	Merge(call, l.Call.Keys())
 
 	places := []place{{file: path}}
 	located := func(err error) error { return locate(err, call, flags, places...) }
@@ -387,20 +386,6 @@ func (c *Config) SearchWeb(on bool) error {
 	}
 	c.Tools.WebSearch = on
 	return nil
-}
-
-// arguments returns the fields of a call that are also keys of config.toml.
-func arguments(c protocol.Config) layer {
-	out := layer(c.Choices.Keys())
-	for key, value := range map[string]any{
-		"model": c.Model, "profile": c.Profile, "approval_policy": c.ApprovalPolicy, "sandbox_mode": c.Sandbox,
-		"include_apply_patch_tool": c.IncludeApplyPatchTool,
-	} {
-		if v := reflect.ValueOf(value); !v.IsZero() {
-			out[key] = reflect.Indirect(v).Interface()
-		}
-	}
-	return out
 }
 
 func defaults(openAIBaseURL string) layer {
