@@ -300,10 +300,8 @@ func Load(l Layers) (*Config, error) {
 
 	l.OpenAIBaseURL = cmp.Or(l.OpenAIBaseURL, "https://api.openai.com/v1")
 	merged := stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's own
-	var own struct {
-		WorkspaceWrite WorkspaceWrite `json:"sandbox_workspace_write"`
-	}
-	err = decode(merged, &own)
+	var own WorkspaceWrite
+	err = decode(merged, &own, workspaceTable)
 	c := &Config{Home: l.Home, Profile: head.Profile, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
 	if err == nil {
 		Merge(merged, call)
@@ -312,7 +310,7 @@ func Load(l Layers) (*Config, error) {
 	if err != nil {
 		return nil, located(err)
 	}
-	c.NamedRoots = own.WorkspaceWrite.WritableRoots
+	c.NamedRoots = own.WritableRoots
 	if !l.Call.FromCall {
 		c.NamedRoots = c.SandboxWorkspaceWrite.WritableRoots
 	}

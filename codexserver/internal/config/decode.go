@@ -50,11 +50,13 @@ func typeAt(table reflect.Type, name string) (t reflect.Type) {
 	return t
 }
 
-// decode sets the fields of dst, a pointer to a struct, from a merged layer. A field with the tag words takes only
+// decode sets dst, a pointer, from a merged layer, or from its value at a path. A field with the tag words takes only
 // these, which commas separate. The error names the key, but not a value that may be a secret.
 //
 // All of it by way of JSON would take a twentieth of the memory of an idle server, most of it for decoders of large structs.
-func decode(from layer, dst any) error { return decodeTable(nil, from, reflect.ValueOf(dst).Elem()) }
+func decode(from layer, dst any, path ...string) error {
+	return decodeValue(path, At(from, path...), reflect.ValueOf(dst).Elem())
+}
 
 // decodeTable decodes the table at path.
 func decodeTable(path []string, from layer, dst reflect.Value) error {

@@ -49,26 +49,15 @@ func (c *Config) adopt(merged layer) error {
 		}
 	}
 	// The table [tools.web_search] says how to search, but does not switch the search on.
-	tools, _ := merged["tools"].(layer)
-	if !isTable(tools["web_search"]) {
+	if !isTable(At(merged, "tools", "web_search")) {
 		return nil
 	}
-	var f struct {
-		Tools struct {
-			WebSearch WebSearch `json:"web_search"`
-		} `json:"tools"`
-	}
-	if err := decode(merged, &f); err != nil {
-		return err
-	}
-	c.WebSearch = f.Tools.WebSearch
 	if merged["web_search"] == nil {
 		c.note(`tools.web_search: the table says how to search, not whether: web search is off without web_search = "live"`)
 	}
-	tools = maps.Clone(tools)
-	delete(tools, "web_search")
-	merged["tools"] = tools
-	return nil
+	err := decode(merged, &c.WebSearch, "tools", "web_search")
+	Merge(merged, Nest(false, "tools", "web_search"))
+	return err
 }
 
 // adoptApprovals converts approval_policy = { granular = { … } }, which switches each kind
@@ -77,15 +66,10 @@ func (c *Config) adopt(merged layer) error {
 // is the nearest policy. Without mcp_elicitations the questions of MCP servers are
 // declined. The native engine has no questions of the other kinds.
 func (c *Config) adoptApprovals(merged layer) error {
-	var f struct {
-		ApprovalPolicy struct {
-			Granular map[string]bool `json:"granular"`
-		} `json:"approval_policy"`
-	}
-	if err := decode(merged, &f); err != nil {
+	var on map[string]bool
+	if err := decode(merged, &on, "approval_policy", "granular"); err != nil {
 		return err
 	}
-	on := f.ApprovalPolicy.Granular
 	if on == nil {
 		return fmt.Errorf("approval_policy: want %s, or a table granular", text.Or(protocol.ApprovalPolicies()))
 	}
