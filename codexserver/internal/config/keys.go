@@ -205,20 +205,19 @@ func isEmpty(value any) bool {
 // unknownOfOurs returns an error for the first key of a layer that is none of ours.
 func unknownOfOurs(from layer, keys []key) error {
 	known := func(name string) bool { return slices.ContainsFunc(keys, func(k key) bool { return k.name == name }) }
-	unknown := func(path ...string) error { return unknownKey(nearestOfOurs(JoinKey(path...), keys), path) }
 	for _, top := range slices.Sorted(maps.Keys(from)) {
 		table, is := from[top].(layer)
 		switch {
 		case known(top):
 			continue
 		case !slices.Contains(ourTables, top) && top != notifyTable && len(table) == 0:
-			return unknown(top)
+			return unknown{nearestOfOurs(JoinKey(top), keys), []string{top}}
 		case !is:
 			return decodeValue([]string{top}, from[top], reflect.ValueOf(&table).Elem()) // which is no table
 		}
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			if !known(top + "." + name) {
-				return unknown(top, name)
+				return unknown{nearestOfOurs(JoinKey(top, name), keys), []string{top, name}}
 			}
 		}
 	}

@@ -44,10 +44,19 @@ func known(table reflect.Type, codex bool) (names []string) {
 // knownTop reports whether Codex or the native engine knows a top key of config.toml.
 func knownTop(key string) bool { return slices.Contains(known(reflect.TypeFor[document](), true), key) }
 
-// unknown is a key that is not among the known ones of its table.
+// unknown is the error of a key that is not among the known ones of its table.
 type unknown struct {
 	meant string // a known key that it resembles, or ""
 	path  []string
+}
+
+// Error implements error.
+func (u unknown) Error() string {
+	words := JoinKey(u.path...) + ": unknown key"
+	if u.meant != "" {
+		words += "; do you mean " + u.meant + "?"
+	}
+	return words
 }
 
 // unknownKeys returns the unknown keys in v, which has the type t, and below.
@@ -86,16 +95,9 @@ func unknownKeys(v any, t reflect.Type, path []string, codex bool) (found []unkn
 // decodeKnown decodes the value at path, and fails for a key that no field has.
 func decodeKnown(path []string, v any, dst reflect.Value) error {
 	for _, u := range unknownKeys(v, dst.Type(), path, false) {
-		return unknownKey(u.meant, u.path)
+		return u
 	}
 	return decodeValue(path, v, dst)
-}
-
-func unknownKey(meant string, path []string) error {
-	if meant != "" {
-		return keyErrorf(path, "unknown key; do you mean %s?", meant)
-	}
-	return keyErrorf(path, "unknown key")
 }
 
 // Unknown returns the keys of config.toml and of the overrides that have no effect on the native engine, or that Codex
@@ -142,8 +144,8 @@ var guardedOfOurs = []string{"approvals", "calls", "calls.full_access", "calls.l
 // table: who wrote it would believe that it counts. On the command line it may also mean one of guardedOfOurs if ours is
 // true. What cannot be read is left to Load.
 func misspelt(home string, flags layer, ours bool) error {
-	if meant, path := guarded(flags, ours); path != nil {
-		return fmt.Errorf("-c %w", unknownKey(meant, path))
+	if err := guarded(flags, ours); err != nil {
+		return fmt.Errorf("-c %w", err)
 	}
 	files := []string{filepath.Join(home, "config.toml")}
 	names, _ := Profiles(home)
@@ -152,15 +154,15 @@ func misspelt(home string, flags layer, ours bool) error {
 	}
 	for _, file := range files {
 		keys, _ := ReadFile(file)
-		if meant, path := guarded(keys, false); path != nil {
-			return locate(unknownKey(meant, path), nil, nil, place{file: file})
+		if err := guarded(keys, false); err != nil {
+			return locate(err, nil, nil, place{file: file})
 		}
 	}
 	return nil
 }
 
-// guarded returns the first such key of a layer, and what it means.
-func guarded(l layer, ours bool) (meant string, path []string) {
+// guarded returns an error for the first such key of a layer.
+func guarded(l layer, ours bool) error {
 	for _, u := range unknownKeys(l, reflect.TypeFor[document](), nil, true) {
 		key := u.path
 		if key[0] == "profiles" && len(key) > 2 {
@@ -168,16 +170,16 @@ func guarded(l layer, ours bool) (meant string, path []string) {
 		}
 		switch inTable := text.Nearest(key[0], slices.Values(known(reflect.TypeFor[WorkspaceWrite](), true))); {
 		case len(key) > 1 && u.meant != "" && slices.Contains(guardedKeys, key[0]), len(key) == 1 && slices.Contains(guardedKeys, u.meant):
-			return u.meant, u.path
+			return u
 		case len(key) == 1 && inTable != "":
-			return workspaceTable + "." + inTable, u.path
+			return unknown{workspaceTable + "." + inTable, u.path}
 		case len(u.path) == 1 && ours:
 			if meant := nearestOfOurs(key[0], new(Settings).keys()); slices.Contains(guardedOfOurs, meant) {
-				return meant, u.path
+				return unknown{meant, u.path}
 			}
 		}
 	}
-	return "", nil
+	return nil
 }
 
 // The words of a list are names of keys.
