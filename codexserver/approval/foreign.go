@@ -21,11 +21,11 @@ import (
 // line of the message, and each field, names who asks.
 type Foreign struct {
 	question elicit.Question
-	fields   []*foreignField // sorted
+	form     foreignForm
 }
 
 // Bounds of a foreign question. What is longer is cut, and the message says so; too many fields
-// or options are an error.
+// or options, and longer names of either, are an error.
 const (
 	foreignLines, foreignText     = 20, 4000 // of the message; the text in characters
 	foreignFields, foreignOptions = 32, 256
@@ -35,7 +35,7 @@ const (
 
 // ServerQuestion returns the question of an MCP server with these params of elicitation/create.
 // The error says why it cannot be asked: it is in another mode than a form, or the form has what
-// MCP's forms do not have.
+// MCP's forms do not have, or a name of a field or an option that cannot be shown as it is.
 func ServerQuestion(server string, params stdjson.RawMessage) (*Foreign, error) {
 	mark := plain.Name(server)
 	return newForeign("The MCP server "+mark+" asks:", mark, params)
@@ -59,9 +59,9 @@ func newForeign(asks, mark string, params stdjson.RawMessage) (*Foreign, error) 
 		return nil, fmt.Errorf("the mode %s of its question is not a form", plain.Name(*p.Mode))
 	}
 	f := &Foreign{question: elicit.Question{Message: foreignMessage(asks, mark, p.Message)}}
-	form, err := f.build(mark, p.Schema)
+	err := f.form.read(mark, p.Schema)
 	if err == nil {
-		f.question.Schema, err = json.Marshal(form, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+		f.question.Schema, err = json.Marshal(f.form, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the form of its question: %w", err)
@@ -137,122 +137,110 @@ type foreignOption struct {
 	Title string `json:"title"`
 }
 
-// foreignField is a field as it is shown, and as its party knows it.
-type foreignField struct {
-	shown, name string
-	kinds       string // those of JSON that its value may be, or an item of a list
-	list        bool
-	options     map[string]string // the values by how they are shown; nil if any is allowed
-}
-
-// build reads a schema into the form that is asked.
-func (f *Foreign) build(mark string, schema jsontext.Value) (*foreignForm, error) {
-	form := &foreignForm{Type: "object", Properties: map[string]*foreignSchema{}}
-	if schema == nil || schema.Kind() == 'n' {
-		return form, nil
+// read reads a schema, and replaces its texts by what is shown.
+func (f *foreignForm) read(mark string, schema jsontext.Value) error {
+	if schema != nil {
+		if err := json.Unmarshal(schema, f); err != nil {
+			return fmt.Errorf("it is none of MCP: %s", plain.OneLine(err.Error(), foreignLabel))
+		}
 	}
-	var raw foreignForm
-	if err := json.Unmarshal(schema, &raw); err != nil {
-		return nil, fmt.Errorf("it is none of MCP: %s", plain.OneLine(err.Error(), foreignLabel))
+	if f.Type = cmp.Or(f.Type, "object"); f.Type != "object" || len(f.Properties) > foreignFields {
+		return fmt.Errorf("it is no object with up to %d fields", foreignFields)
 	}
-	if raw.Type != "object" && raw.Type != "" || len(raw.Properties) > foreignFields {
-		return nil, fmt.Errorf("it is no object with up to %d fields", foreignFields)
-	}
-	for name, s := range raw.Properties {
+	f.Required = slices.DeleteFunc(f.Required, func(name string) bool { return f.Properties[name] == nil })
+	slices.Sort(f.Required)
+	f.Required = slices.Compact(f.Required)
+	for name, s := range f.Properties {
 		if s == nil {
-			return nil, errors.New("a field has no schema")
+			return errors.New("a field has no schema")
 		}
-		field := &foreignField{shown: plain.OneLine(name, foreignName), name: name}
-		if err := s.clean(field); err != nil {
-			return nil, fmt.Errorf("the field %s: %w", plain.Name(name), err)
+		err := s.clean()
+		if err == nil {
+			err = shownWhole(name, foreignName)
 		}
-		if _, taken := form.Properties[field.shown]; taken {
-			return nil, errors.New("two fields look alike")
+		if err != nil {
+			return fmt.Errorf("the field %s: %w", plain.Name(name), err)
 		}
 		s.Title = mark + ": " + plain.OneLine(cmp.Or(s.Title, name), foreignLabel)
 		if s.Description != "" {
 			s.Description = mark + ": " + plain.Quote(plain.OneLine(s.Description, plain.QuoteHead))
 		}
-		form.Properties[field.shown] = s
-		f.fields = append(f.fields, field)
-		if slices.Contains(raw.Required, name) {
-			form.Required = append(form.Required, field.shown)
-		}
 	}
-	slices.Sort(form.Required)
-	slices.SortFunc(f.fields, func(a, b *foreignField) int { return strings.Compare(a.shown, b.shown) })
-	return form, nil
+	return nil
+}
+
+// shownWhole returns an error unless a name is shown as it is, so that an answer has the party's own names.
+func shownWhole(name string, most int) error {
+	if plain.OneLine(name, most) != name {
+		return fmt.Errorf("the name %s cannot be shown as it is", plain.Name(name))
+	}
+	return nil
 }
 
 // kinds are the kinds of JSON that a value of a type may be.
 var kinds = map[string]string{"string": `"`, "number": "0", "integer": "0", "boolean": "tf"}
 
-// clean checks the schema of a field, replaces its texts by what is shown, and sets the field's
-// kinds and options.
-func (s *foreignSchema) clean(f *foreignField) error {
+// clean checks the schema of a field, and replaces its texts by what is shown.
+func (s *foreignSchema) clean() error {
 	s.Type = cmp.Or(s.Type, "string")
 	of := s
 	switch {
 	case kinds[s.Type] != "" && s.Items != nil:
 		return errors.New("only a list has items")
 	case s.Type == "array":
-		if of = s.Items; of == nil || of.Items != nil || of.Type != "" && of.Type != "string" || s.Enum != nil || s.OneOf != nil {
+		if of = s.Items; of == nil || of.Items != nil || of.Type != "" && of.Type != "string" || s.options() != nil || of.options() == nil {
 			return errors.New("it is a list without options")
 		}
-		of.Type, of.Title, of.Description, of.Format, f.list = "string", "", "", "", true
+		of.Type, of.Title, of.Description, of.Format, s.EnumNames = "string", "", "", "", nil
 	case kinds[s.Type] == "":
 		return fmt.Errorf("its type %s is not allowed", plain.Name(s.Type))
 	}
 	if !slices.Contains([]string{"email", "uri", "date", "date-time"}, s.Format) {
 		s.Format = ""
 	}
-	f.kinds = kinds[of.Type]
-	if err := of.choices(f); err != nil {
-		return err
+	options := of.options()
+	if len(options) > foreignOptions || options != nil && of.Type != "string" {
+		return fmt.Errorf("it is no text with up to %d options", foreignOptions)
 	}
-	if f.list && f.options == nil {
-		return errors.New("it is a list without options")
+	for _, option := range options {
+		if err := shownWhole(option, foreignLabel); err != nil {
+			return err
+		}
+	}
+	if len(of.EnumNames) != len(of.Enum) {
+		of.EnumNames = nil
+	}
+	for i, name := range of.EnumNames {
+		of.EnumNames[i] = plain.OneLine(name, foreignLabel)
+	}
+	for _, titled := range [][]foreignOption{of.OneOf, of.AnyOf} {
+		for i := range titled {
+			titled[i].Title = plain.OneLine(titled[i].Title, foreignLabel)
+		}
 	}
 	return nil
 }
 
-// choices replaces the options by what is shown.
-func (s *foreignSchema) choices(f *foreignField) error {
-	if n := len(s.Enum) + len(s.OneOf) + len(s.AnyOf); n == 0 {
-		s.EnumNames = nil
-		return nil
-	} else if n > foreignOptions || s.Type != "string" {
-		return fmt.Errorf("it is no text with up to %d options", foreignOptions)
+// options returns the values that the schema allows, nil if it allows any.
+func (s *foreignSchema) options() (all []string) {
+	for _, o := range slices.Concat(s.OneOf, s.AnyOf) {
+		all = append(all, o.Const)
 	}
-	if len(s.EnumNames) != len(s.Enum) {
-		s.EnumNames = nil
+	return append(all, s.Enum...)
+}
+
+// fits reports whether a value is one of the schema.
+func (s *foreignSchema) fits(value jsontext.Value) bool {
+	if s.Items != nil {
+		var all []jsontext.Value
+		return json.Unmarshal(value, &all) == nil && all != nil && len(all) <= len(s.Items.options()) &&
+			!slices.ContainsFunc(all, func(one jsontext.Value) bool { return !s.Items.fits(one) })
 	}
-	f.options = map[string]string{}
-	add := func(value *string) error {
-		shown := plain.OneLine(*value, foreignLabel)
-		if _, taken := f.options[shown]; taken {
-			return errors.New("two options look alike")
-		}
-		f.options[shown], *value = *value, shown
-		return nil
+	if options := s.options(); options != nil {
+		var chosen string
+		return json.Unmarshal(value, &chosen) == nil && slices.Contains(options, chosen)
 	}
-	for i := range s.Enum {
-		if err := add(&s.Enum[i]); err != nil {
-			return err
-		}
-	}
-	for i := range s.EnumNames {
-		s.EnumNames[i] = plain.OneLine(s.EnumNames[i], foreignLabel)
-	}
-	for _, options := range [][]foreignOption{s.OneOf, s.AnyOf} {
-		for i := range options {
-			if err := add(&options[i].Const); err != nil {
-				return err
-			}
-			options[i].Title = plain.OneLine(options[i].Title, foreignLabel)
-		}
-	}
-	return nil
+	return strings.ContainsRune(kinds[s.Type], rune(value.Kind()))
 }
 
 // Question returns the question as a client is asked it. Its answer is for [Foreign.Read].
@@ -281,14 +269,13 @@ func (f *Foreign) Read(result stdjson.RawMessage) stdjson.RawMessage {
 		return declined
 	}
 	content := map[string]any{}
-	for _, field := range f.fields {
-		value, given := values[field.shown]
-		if !given {
-			continue
-		}
-		var err error
-		if content[field.name], err = field.read(value); err != nil {
+	for name, schema := range f.form.Properties {
+		value, given := values[name]
+		if given && !schema.fits(value) {
 			return declined
+		}
+		if given {
+			content[name] = value
 		}
 	}
 	answer, err := json.Marshal(map[string]any{"action": "accept", "content": content}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
@@ -296,40 +283,4 @@ func (f *Foreign) Read(result stdjson.RawMessage) stdjson.RawMessage {
 		return declined
 	}
 	return answer
-}
-
-var errForeignValue = errors.New("elicit: the value does not fit the form")
-
-// read returns the value of a field as its party knows it.
-func (f *foreignField) read(value jsontext.Value) (any, error) {
-	if !f.list {
-		return f.one(value)
-	}
-	var all []jsontext.Value
-	if json.Unmarshal(value, &all) != nil || all == nil || len(all) > len(f.options) {
-		return nil, errForeignValue
-	}
-	values := make([]any, len(all))
-	for i, one := range all {
-		var err error
-		if values[i], err = f.one(one); err != nil {
-			return nil, err
-		}
-	}
-	return values, nil
-}
-
-func (f *foreignField) one(value jsontext.Value) (any, error) {
-	if !strings.ContainsRune(f.kinds, rune(value.Kind())) {
-		return nil, errForeignValue
-	}
-	if f.options == nil {
-		return value, nil
-	}
-	var shown string
-	_ = json.Unmarshal(value, &shown) // its kind was checked
-	if chosen, ok := f.options[shown]; ok {
-		return chosen, nil
-	}
-	return nil, errForeignValue
 }
