@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/go-json-experiment/json"
 )
 
 // Rules are those of one server. They are safe for concurrent use.
@@ -134,19 +135,15 @@ func (b Bounds) roots(cfg *protocol.Config) error {
 	if !ok {
 		return nil
 	}
-	list, ok := given.([]any)
-	if !ok && given != nil {
+	var list []string
+	if data, err := json.Marshal(given); err != nil || json.Unmarshal(data, &list) != nil || slices.Contains(list, "") {
 		return fmt.Errorf("argument /%s/writable_roots: want an array of folders", path)
 	}
 	if len(list) > maxRoots {
 		return fmt.Errorf("argument /%s/writable_roots: %d are more than %d folders", path, len(list), maxRoots)
 	}
 	roots := make([]any, len(list))
-	for i, given := range list {
-		root, _ := given.(string)
-		if root == "" {
-			return fmt.Errorf("argument /%s/writable_roots: want an array of folders", path)
-		}
+	for i, root := range list {
 		if !filepath.IsAbs(root) {
 			root = filepath.Join(cfg.Cwd, root)
 		}

@@ -273,7 +273,7 @@ func Load(l Layers) (*Config, error) {
 			return nil, fmt.Errorf("%s: is set for the whole server, not for one call", key)
 		}
 	}
-	if err := startsNothing("", call); err != nil {
+	if err := startsNothing(call); err != nil {
 		return nil, err
 	}
 	Merge(call, l.Call.Keys())
@@ -320,19 +320,18 @@ func Load(l Layers) (*Config, error) {
 	return c, err
 }
 
-// startsNothing fails for a call's configuration at a place, also in one of its profiles, that names a program which
+// startsNothing fails for a call's configuration at a path, also in one of its profiles, that names a program which
 // prints a key: it would run outside the sandbox, unasked.
-func startsNothing(at string, call layer) error {
-	providers, _ := call["model_providers"].(layer)
+func startsNothing(call layer, path ...string) error {
+	providers, _ := At(call, append(path, "model_providers")...).(layer)
 	for name := range providers {
 		if At(providers, name, "auth") != nil {
-			return fmt.Errorf("%smodel_providers.%s.auth: names a program, so no call sets it", at, JoinKey(name))
+			return keyErrorf(append(path, "model_providers", name, "auth"), "names a program, so no call sets it")
 		}
 	}
-	profiles, _ := call["profiles"].(layer)
-	for name, profile := range profiles {
-		table, _ := profile.(layer)
-		if err := startsNothing("profiles."+JoinKey(name)+".", table); err != nil {
+	profiles, _ := At(call, append(path, "profiles")...).(layer)
+	for name := range profiles {
+		if err := startsNothing(call, append(path, "profiles", name)...); err != nil {
 			return err
 		}
 	}
