@@ -49,7 +49,7 @@ func (s *Share) extends(ctx context.Context, t *Thread, c admit.Caller, cfg *pro
 		t.folders = append([]string{has.Folder}, has.Roots...)
 	}
 	more, g := s.needs(ctx, c, t.ID(), has)
-	t.table, t.full = s.table, c.FullAccess()
+	t.full = c.FullAccess()
 	t.asks = protocol.AccessRequest{Access: more, Client: c.Client()}
 	t.asks.Folder = has.Folder
 	if more.IsZero() {

@@ -64,12 +64,12 @@ func (t *Thread) Overrule(ctx context.Context, r protocol.OverruleRequest) elici
 // there was no answer, an event reports why.
 func (t *Thread) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Question) approval.Decision {
 	t.mu.Lock()
-	at, now := t.now(), t.turn()
+	at := t.now()
 	r := &approval.Request{Thread: t.about, Turn: at.Submission, Event: m, Question: q, Timeout: at.Timeout}
 	if at.Review != "" {
 		r.Deny = denyInReview
 	}
-	metrics, comes := at.metrics, at.Comes && now.Context() != nil // before the first turn nobody comes
+	metrics, comes := at.metrics, at.Comes && at.Turn.Context() != nil // before the first turn nobody comes
 	t.mu.Unlock()
 	if q.Meta == nil {
 		asked := *q // a copy, because the question of Approve is the engine's
@@ -77,7 +77,7 @@ func (t *Thread) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Ques
 		r.Question = &asked
 	}
 	t.kept.Asked(r)
-	now.Open(r)
+	at.Turn.Open(r)
 	if metrics != nil {
 		metrics.Asked(r)
 	}
@@ -86,7 +86,7 @@ func (t *Thread) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Ques
 	t.submit()
 	t.mu.Unlock()
 	t.kept.Decided(r, d)
-	now.Decided(r, d)
+	at.Turn.Decided(r, d)
 	if d.Level >= slog.LevelWarn {
 		t.say(Event{Notice: d.Detail})
 	}

@@ -163,7 +163,7 @@ func (t *Thread) enter() (beside []protocol.Overlap, with []pair, leave func(), 
 	case err != nil && resolves:
 		return nil, nil, nil, err
 	case err != nil: // it holds its folders
-		t.log.Warn("the folders of a turn are not noted", "thread", t.ID(), "error", err)
+		t.table.log.Warn("the folders of a turn are not noted", "thread", t.ID(), "error", err)
 	case resolves:
 		leave = func() { resolver.Rest(gone) }
 	default:

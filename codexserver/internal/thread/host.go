@@ -42,7 +42,7 @@ func (t *Thread) ends(q *seat, interrupted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q.begun = false
-	t.rest = &seat{id: q.id, Attend: Attend{Submission: q.Submission}} // not the call and its turn, which would stay in memory
+	t.rest = &seat{id: q.id, Attend: Attend{Submission: q.Submission, Turn: t.rest.Turn}} // not the call and its turn, which would stay in memory
 	if !q.Leaves {
 		t.rest.Client, t.rest.Elicit = q.Client, q.Elicit
 	}
@@ -54,14 +54,11 @@ func (t *Thread) ends(q *seat, interrupted bool) {
 // now returns the seat of the running turn, or what remains of it between turns. The caller holds t.mu.
 func (t *Thread) now() *seat { return cmp.Or(t.queue.running(), t.rest) }
 
-// turn returns the turn that events belong to. The caller holds t.mu.
-func (t *Thread) turn() *turn.Turn { return cmp.Or(t.now().Turn, t.between) }
-
-// current is turn for callers without t.mu.
+// current returns the turn that events belong to.
 func (t *Thread) current() *turn.Turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.turn()
+	return t.now().Turn
 }
 
 // doing returns what the first turn does now, "" between turns. A desk may call it that hears an event.
@@ -105,7 +102,7 @@ func isEnd(m protocol.EventMsg) bool {
 // the client has room for it, so that the engine waits instead of piling up events. The wait ends with the turn.
 func (t *Thread) ready(m protocol.EventMsg) {
 	t.mu.Lock()
-	client, now := t.now().Client, t.turn()
+	client, now := t.now().Client, t.now().Turn
 	t.mu.Unlock()
 	ctx := now.Context()
 	if ctx == nil { // no turn runs
@@ -121,7 +118,7 @@ func (t *Thread) ready(m protocol.EventMsg) {
 // with the name of its turn. What the record has of it is there before.
 func (t *Thread) deliver(submission string, m protocol.EventMsg, notice string) protocol.EventMsg {
 	t.mu.Lock()
-	about, id, now := t.about, t.now().id, t.turn()
+	about, id, now := t.about, t.now().id, t.now().Turn
 	step := now.Add(id, t.kept, m)
 	if line := step.Line; line != nil {
 		t.mu.Unlock() // it may write a file
@@ -167,8 +164,8 @@ func (t *Thread) tell(m protocol.EventMsg) {
 	if metrics := t.now().metrics; metrics != nil {
 		metrics.Event(m)
 	}
-	if t.desk != nil {
-		_ = stack.Guard(t.log, "Desk.Event", func() error { t.desk.Event(t.about, m); return nil })
+	if desk := t.table.approvals.Desk; desk != nil {
+		_ = stack.Guard(t.table.log, "Desk.Event", func() error { desk.Event(t.about, m); return nil })
 	}
 }
 

@@ -3,7 +3,6 @@ package thread
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
@@ -20,20 +18,17 @@ import (
 // Thread is an open thread, and what its engine calls. It is safe for concurrent use.
 type Thread struct {
 	conversation engine.Conversation
-	log          *slog.Logger
+	table        *Table
 	board        *approve.Board
 	traits       engine.Traits
 	kept         *transcript.Log
-	desk         approval.Desk                    // or nil
-	observe      func(thread string) TurnObserver // or nil
-	between      *turn.Turn                       // what happens between turns
-	shares       map[*Share]bool                  // that hold it open, all of the principal; Table.mu guards it
+	shares       map[*Share]bool // that hold it open, all of the principal; Table.mu guards it
 
 	first atomic.Pointer[seat] // of the queue
 
 	mu          sync.Mutex // also keeps events in the order of Emit
 	queue       queue
-	rest        *seat // who hears what comes before the first turn and between turns
+	rest        *seat // who hears what comes before the first turn and between turns, with a turn for it
 	closed      bool
 	idle        *time.Timer // closes the thread; each use sets it again
 	listeners   listeners
@@ -49,7 +44,6 @@ type Thread struct {
 	asks    protocol.AccessRequest
 	granted func()
 	full    setting.FullAccess
-	table   *Table // nil for a trusted caller
 }
 
 var (
@@ -121,7 +115,7 @@ func (t *Thread) Attach(p *approve.Place) (leave func()) { return t.board.Attach
 
 // Warn logs a message and sends it as an event of a submission.
 func (t *Thread) Warn(submission, words string) {
-	t.log.Warn(words, "thread", t.ID())
+	t.table.log.Warn(words, "thread", t.ID())
 	t.deliver(submission, protocol.BackgroundEvent{Message: words}, "")
 }
 

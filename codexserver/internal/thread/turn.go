@@ -27,10 +27,10 @@ func (t *Thread) Begin(life context.Context, a Attend, in protocol.TurnInput) *t
 	q := t.join(a)
 	go func() {
 		var err error
-		if stack.Guard(t.log, "a turn", func() error { err = t.run(q, in); return nil }) != nil {
+		if stack.Guard(t.table.log, "a turn", func() error { err = t.run(q, in); return nil }) != nil {
 			err = &engine.TurnError{Message: "internal error: the turn panicked"}
 		}
-		_ = stack.Guard(t.log, "the end of a turn", func() error {
+		_ = stack.Guard(t.table.log, "the end of a turn", func() error {
 			now.End(err, func(end func()) {
 				if diff := now.Found().Diff; diff != "" {
 					t.kept.Changed(q.number, diff)
@@ -56,8 +56,8 @@ func (t *Thread) run(q *seat, in protocol.TurnInput) (err error) {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
 	}
 	var metrics TurnObserver
-	if t.observe != nil {
-		if metrics = t.observe(t.ID()); metrics != nil {
+	if observe := t.table.Observe; observe != nil {
+		if metrics = observe(t.ID()); metrics != nil {
 			defer func() { metrics.End(err) }()
 		}
 	}
