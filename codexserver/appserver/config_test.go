@@ -70,8 +70,8 @@ func TestConfig(t *testing.T) {
 		{"profile by default", protocol.Config{}, appserver.Options{Overrides: map[string]any{"profile": "new"}}, "", `{"config":{"model":"new-model"}}`, ""},
 		{"override over a profile", protocol.Config{Profile: "old"}, appserver.Options{Overrides: map[string]any{"tools": map[string]any{"web_search": false}}}, "",
 			`{"approvalPolicy":"untrusted","config":{"model":"old-model"}}`, ""}, // the app-server was started with it
-		{"unknown profile", protocol.Config{Profile: "nosuch"}, appserver.Options{}, "", ``, "nosuch.config.toml"},
-		{"profile elsewhere", protocol.Config{Profile: "../x"}, appserver.Options{}, "", ``, "not a name"},
+		{"unknown profile", protocol.Config{Profile: "nosuch"}, appserver.Options{}, "", ``, `there is no "nosuch"`},
+		{"profile elsewhere", protocol.Config{Profile: "../x"}, appserver.Options{}, "", ``, `there is no "../x"`},
 		{"profile no string", protocol.Config{Overrides: raw("profile", `5`)}, appserver.Options{}, "", ``, "profile is not a string"},
 		{"dotted name", protocol.Config{Overrides: raw("mcp_servers", `{"a.b":{"command":"c"}}`)}, appserver.Options{}, "", `{"config":{"mcp_servers":{"a.b":{"command":"c"}}}}`, ""},
 		{"no folder", protocol.Config{Cwd: "/no/such/folder"}, appserver.Options{}, "", ``, "argument /cwd: /no/such/folder does not exist"},

@@ -260,7 +260,7 @@ func (e *Engine) translated(cfg protocol.Config, own keys, codexHome string) (*s
 	if name = cmp.Or(cfg.Profile, name); name != "" {
 		table, err := config.Profile(codexHome, name)
 		if err != nil {
-			return nil, configErrorf("profile %q: %w", name, err)
+			return nil, &engine.ConfigError{Err: err}
 		}
 		own = keys(table).without(e.defaults.keys).with(own) // the app-server was started with the defaults
 	}

@@ -289,8 +289,8 @@ func Load(l Layers) (*Config, error) {
 	}
 	var profile layer
 	if name := head.Profile; name != "" {
-		if profile, err = profileOf(l.Home, name, head.Profiles); err == nil && profile == nil {
-			err = located(missing("profile", name))
+		if profile, err = profileOf(l.Home, name, head.Profiles); errors.Is(err, ErrMissing) {
+			err = located(err)
 		}
 		if err != nil {
 			return nil, err

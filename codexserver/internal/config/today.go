@@ -121,7 +121,7 @@ func fromFolder(file layer, home string) {
 }
 
 // profileOf returns the keys of a profile: those of the file NAME.config.toml, which today's Codex uses, or of
-// the table NAME of tables, which older ones used. It returns nil if there is neither.
+// the table NAME of tables, which older ones used. The error is [ErrMissing] if there is neither.
 func profileOf(home, name string, tables layer) (layer, error) {
 	if path := profilePath(home, name); path != "" {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -130,25 +130,20 @@ func profileOf(home, name string, tables layer) (layer, error) {
 			return file, err
 		}
 	}
-	table, _ := tables[name].(layer)
-	return table, nil
+	if table, is := tables[name].(layer); is {
+		return table, nil
+	}
+	return nil, missing("profile", name)
 }
 
-// Profile returns the keys of a profile in home.
+// Profile returns the keys of a profile in home. The error is [ErrMissing] if there is none.
 func Profile(home, name string) (map[string]any, error) {
-	if profilePath(home, name) == "" {
-		return nil, errors.New("not a name")
-	}
 	file, err := ReadFile(filepath.Join(home, "config.toml"))
 	if err != nil {
 		return nil, err
 	}
 	profiles, _ := file["profiles"].(layer)
-	table, err := profileOf(home, name, profiles)
-	if table == nil && err == nil {
-		err = fmt.Errorf("there is neither the file %s.config.toml nor a table [profiles.%s] of config.toml in %s", name, name, home)
-	}
-	return table, err
+	return profileOf(home, name, profiles)
 }
 
 // Profiles returns the names of the profiles that can be chosen, sorted: the tables of
