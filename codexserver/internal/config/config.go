@@ -280,16 +280,13 @@ func Load(l Layers) (*Config, error) {
 
 	places := []place{{file: path}}
 	located := func(err error) error { return locate(err, call, flags, places...) }
-	var head struct {
-		Profile  string `json:"profile"`
-		Profiles layer  `json:"profiles"`
-	}
-	if err := decode(stack(layer{}, file, flags, call), &head); err != nil {
+	name, profile, merged := "", layer(nil), stack(layer{}, file, flags, call)
+	if err := cmp.Or(decode(merged, &name, "profile"), decode(merged, new(layer), "profiles")); err != nil {
 		return nil, located(err)
 	}
-	var profile layer
-	if name := head.Profile; name != "" {
-		if profile, err = profileOf(l.Home, name, head.Profiles); errors.Is(err, ErrMissing) {
+	if name != "" {
+		profiles, _ := merged["profiles"].(layer)
+		if profile, err = profileOf(l.Home, name, profiles); errors.Is(err, ErrMissing) {
 			err = located(err)
 		}
 		if err != nil {
@@ -299,10 +296,10 @@ func Load(l Layers) (*Config, error) {
 	}
 
 	l.OpenAIBaseURL = cmp.Or(l.OpenAIBaseURL, "https://api.openai.com/v1")
-	merged := stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's own
+	merged = stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's own
 	var own WorkspaceWrite
 	err = decode(merged, &own, workspaceTable)
-	c := &Config{Home: l.Home, Profile: head.Profile, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
+	c := &Config{Home: l.Home, Profile: name, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
 	if err == nil {
 		Merge(merged, call)
 		err = c.read(merged, l.OpenAIBaseURL)
