@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
@@ -28,11 +29,9 @@ const (
 func (l *Log) Entry(heading, body string) { l.write(func() { l.entry(heading, body) }) }
 
 // Said writes an event that says something: a message of the user or the model, an error, or that another model answers.
-func (l *Log) Said(m protocol.EventMsg) { l.write(func() { l.said(m) }) }
-
-func (l *Log) said(m protocol.EventMsg) {
+func (l *Log) Said(m protocol.EventMsg) {
 	if heading, body := says(m); heading != "" {
-		l.entry(heading, body)
+		l.Entry(heading, body)
 	}
 }
 
@@ -79,15 +78,11 @@ func entryOf(heading, body string, most int, indent string) string {
 // Past writes what was said in the thread before this server resumed it.
 func (l *Log) Past(messages []json.RawMessage) {
 	l.write(func() {
-		first := true
+		begin := sync.OnceFunc(func() { l.entry("=== what was said before", "") })
 		for _, raw := range messages {
 			m, _ := protocol.ParseEvent(raw) // nil says nothing
-			heading, body := says(m)
-			if first && heading != "" {
-				l.entry("=== what was said before", "")
-				first = false
-			}
-			if heading != "" {
+			if heading, body := says(m); heading != "" {
+				begin()
 				l.entry(heading, body)
 			}
 		}
