@@ -116,7 +116,7 @@ func TestStopBeforeTheTurn(t *testing.T) {
 		if th.Stop(errFault) != nil {
 			t.Error("a turn is stopped, but there is none")
 		}
-		queued := th.Begin(t.Context(), thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("wait")})
+		queued := th.Begin(t.Context(), alone(), protocol.TurnInput{Items: protocol.TextInput("wait")})
 		ended := th.Stop(errFault)
 		var abort *engine.AbortError
 		err := queued.Wait()
@@ -139,11 +139,11 @@ func TestStopBeforeTheTurn(t *testing.T) {
 		if ran, err := th.Interrupt(late); !ran || !errors.Is(err, errFault) {
 			t.Errorf("interrupt: %t, %v", ran, err)
 		}
-		if err := th.Begin(late, thread.Attend{}, protocol.TurnInput{}).Wait(); !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
+		if err := th.Begin(late, alone(), protocol.TurnInput{}).Wait(); !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
 			t.Errorf("a turn whose context ends while it waits: %v", err)
 		}
 		gone, leave := context.WithCancel(t.Context())
-		queued = th.Begin(gone, thread.Attend{}, protocol.TurnInput{})
+		queued = th.Begin(gone, alone(), protocol.TurnInput{})
 		closed := make(chan error)
 		go func() { closed <- s.Close() }()
 		synctest.Wait()
@@ -174,7 +174,7 @@ func TestBacklog(t *testing.T) {
 			return nil
 		}}).Share("")
 		th := must.Get(s.Start(t.Context(), admit.Trusted(), protocol.Config{}, thread.Attend{Keeps: tt.keeps}))(t)
-		must.OK(t, th.Begin(t.Context(), thread.Attend{}, protocol.TurnInput{}).Wait())
+		must.OK(t, th.Begin(t.Context(), alone(), protocol.TurnInput{}).Wait())
 		var got [2][]string
 		for i := range got {
 			th.Listen(func(e protocol.Event) {
@@ -365,7 +365,7 @@ func TestObservers(t *testing.T) {
 	table := thread.NewTable(e, &approve.Options{Desk: desk})
 	table.Observe = func(string) thread.TurnObserver { return metrics{n} }
 	share := table.Share("")
-	a := thread.Attend{Client: noter{n, "client"}, Ask: &approve.Place{Ask: deniedPlace}, Leaves: true}
+	a := thread.Attend{Turn: alone().Turn, Client: noter{n, "client"}, Ask: &approve.Place{Ask: deniedPlace}, Leaves: true}
 	th := must.Get(share.Start(t.Context(), admit.Trusted(), protocol.Config{}, a))(t)
 	th.Listen(func(e protocol.Event) { n.add("listener", "%s as %q", e.Msg.EventType(), e.ID) })
 	n.lines = nil

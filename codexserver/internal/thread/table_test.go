@@ -15,8 +15,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
@@ -101,9 +103,12 @@ func (t *memoryConversation) Close() error {
 
 func newTable(m *memory) *thread.Table { return thread.NewTable(m, &approve.Options{}) }
 
+// alone is the attendance of a turn that nobody hears.
+func alone() thread.Attend { return thread.Attend{Turn: turn.New(changes.Options{Off: true})} }
+
 func say(t *testing.T, th *thread.Thread, text string) error {
 	t.Helper()
-	return th.Begin(t.Context(), thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput(text)}).Wait()
+	return th.Begin(t.Context(), alone(), protocol.TurnInput{Items: protocol.TextInput(text)}).Wait()
 }
 
 func start(t *testing.T, s *thread.Share) *thread.Thread {
@@ -168,7 +173,7 @@ func TestTurnsInOrder(t *testing.T) {
 			}
 		})
 		turn := func(ctx context.Context, text string) func() error {
-			return th.Begin(ctx, thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput(text)}).Wait
+			return th.Begin(ctx, alone(), protocol.TurnInput{Items: protocol.TextInput(text)}).Wait
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -264,7 +269,7 @@ func TestIdle(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 61*time.Minute)
 			defer cancel()
 			var abort *engine.AbortError
-			if err := th.Begin(ctx, thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("wait")}).Wait(); !errors.As(err, &abort) {
+			if err := th.Begin(ctx, alone(), protocol.TurnInput{Items: protocol.TextInput("wait")}).Wait(); !errors.As(err, &abort) {
 				t.Error(err)
 			}
 			wait(time.Minute)

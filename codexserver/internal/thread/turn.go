@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/stack"
@@ -16,9 +15,6 @@ import (
 // at the latest, with an error of [turn.Turn.Wait]. In may continue a turn of a process that has ended, see
 // [protocol.TurnInput.Continue]. After the turn, when the next one may run, its diff is written into the transcript.
 func (t *Thread) Begin(life context.Context, a Attend, in protocol.TurnInput) *turn.Turn {
-	if a.Turn == nil {
-		a.Turn = turn.New(changes.Options{Off: true})
-	}
 	now := a.Turn
 	if now.Order.Thread == "" { // others may read it already
 		now.Order.Thread = t.ID()
