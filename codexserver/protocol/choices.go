@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"iter"
 	"maps"
 	"reflect"
 	"strings"
@@ -31,16 +30,14 @@ type Choices struct {
 	WebSearch *bool `json:"web-search,omitzero" same:"web_search tools.web_search tools.web_search_request features.web_search_request" about:"Let Codex search the web."`
 }
 
-// ChoiceKeys ranges over the arguments of [Choices] and the dotted keys of config.toml that choose the same.
-func ChoiceKeys() iter.Seq2[string, []string] {
-	return func(yield func(string, []string) bool) {
-		for f := range reflect.TypeFor[Choices]().Fields() {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if !yield(name, strings.Fields(f.Tag.Get("key")+" "+f.Tag.Get("same"))) {
-				return
-			}
-		}
+// ChoiceKeys returns for each argument of [Choices] the dotted keys of config.toml that choose the same.
+func ChoiceKeys() map[string][]string {
+	keys := map[string][]string{}
+	for f := range reflect.TypeFor[Choices]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		keys[name] = strings.Fields(f.Tag.Get("key") + " " + f.Tag.Get("same"))
 	}
+	return keys
 }
 
 // Keys returns the choices that are values of keys of config.toml.

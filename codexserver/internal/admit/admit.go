@@ -54,7 +54,7 @@ func Unlocked[V any](given map[string]V, locked []string) error {
 // sameInConfig returns for each argument the keys of the argument config that choose the same. A key holds for what is
 // below it.
 func sameInConfig() map[string][]string {
-	same := maps.Collect(protocol.ChoiceKeys())
+	same := protocol.ChoiceKeys()
 	same["approval-policy"], same["model"], same["profile"] = []string{"approval_policy"}, []string{"model"}, []string{"profile"}
 	same["sandbox"] = []string{"sandbox_mode", "sandbox_workspace_write", "sandbox_permissions", "permissions", "default_permissions"}
 	return same

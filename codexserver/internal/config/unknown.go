@@ -107,7 +107,7 @@ func Unknown(home string, overrides map[string]any, codex bool) (found []string)
 	path := filepath.Join(home, "config.toml")
 	in := func(l layer, place func(key []string) string) {
 		for _, u := range unknownKeys(l, reflect.TypeFor[document](), nil, codex) {
-			why := decidesElsewhere(u.path[len(u.path)-1])
+			why := decidesElsewhere[u.path[len(u.path)-1]]
 			if why != "" {
 				why = ": " + why
 			} else if u.meant != "" {
@@ -123,11 +123,9 @@ func Unknown(home string, overrides map[string]any, codex bool) (found []string)
 }
 
 // decidesElsewhere says, for some keys of Codex that the native engine does not read, what decides instead.
-func decidesElsewhere(key string) string {
-	return map[string]string{
-		"approvals_reviewer": "the user is asked", "auto_review": "the user is asked", "hooks": "no hook runs",
-		"default_permissions": "sandbox_mode decides what commands may touch", "permissions": "sandbox_mode decides what commands may touch",
-	}[key]
+var decidesElsewhere = map[string]string{
+	"approvals_reviewer": "the user is asked", "auto_review": "the user is asked", "hooks": "no hook runs",
+	"default_permissions": "sandbox_mode decides what commands may touch", "permissions": "sandbox_mode decides what commands may touch",
 }
 
 // workspaceTable has the keys of the sandbox mode workspace-write.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,7 +45,7 @@ func (t *Thread) Wish(cfg *protocol.Config) (search *bool) {
 	if t == nil {
 		return nil
 	}
-	own, keys := cfg.WebSearch, maps.Collect(protocol.ChoiceKeys())["web-search"]
+	own, keys := cfg.WebSearch, protocol.ChoiceKeys()["web-search"]
 	cfg.Choices = cfg.Chosen().Over(t.Choices)
 	cfg.WebSearch = own
 	if own != nil || slices.ContainsFunc(keys, func(key string) bool { return config.Chooses(cfg.Overrides, key) }) {
