@@ -172,10 +172,11 @@ func (s *Settings) set(from layer) error {
 			}
 			continue
 		}
-		if _, is := k.initial.(unset); is && v == nil {
-			continue
-		} else if v == nil {
+		if v == nil {
 			v = k.initial
+		}
+		if _, is := v.(unset); is {
+			continue
 		}
 		to := reflect.ValueOf(k.into).Elem()
 		if err := decodeKnown(path, v, to); err != nil {
@@ -194,12 +195,8 @@ func (s *Settings) set(from layer) error {
 // isEmpty reports whether a value is missing, an empty text, or a table of empty texts.
 func isEmpty(value any) bool {
 	table, is := value.(layer)
-	for _, v := range table {
-		if v != "" {
-			return false
-		}
-	}
-	return is || value == nil || value == ""
+	full := slices.ContainsFunc(slices.Collect(maps.Values(table)), func(v any) bool { return v != "" })
+	return is && !full || value == nil || value == ""
 }
 
 // unknownOfOurs returns an error for the first key of a layer that is none of ours.

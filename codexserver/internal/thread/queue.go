@@ -55,9 +55,7 @@ func (t *Thread) take(ctx context.Context, q *seat) error {
 	select {
 	case <-q.first:
 	case <-ctx.Done():
-		select {
-		case <-q.first:
-		default:
+		if t.first.Load() != q {
 			return context.Cause(ctx)
 		}
 	}
