@@ -367,7 +367,8 @@ func (b *Board) isDesk(by approval.Decider) bool {
 
 // name names a decider in sentences.
 func name(by approval.Decider) string {
-	return cmp.Or(map[approval.Decider]string{approval.ByPage: "the approvals page", approval.ByClient: "another client"}[by], "the "+string(by))
+	names := map[approval.Decider]string{approval.ByPage: "the approvals page", approval.ByClient: "another client"}
+	return cmp.Or(names[by], "the "+string(by))
 }
 
 // at says where a decider decided.

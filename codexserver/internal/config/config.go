@@ -280,12 +280,12 @@ func Load(l Layers) (*Config, error) {
 
 	places := []place{{file: path}}
 	located := func(err error) error { return locate(err, call, flags, places...) }
-	name, profile, merged := "", layer(nil), stack(layer{}, file, flags, call)
-	if err := cmp.Or(decode(merged, &name, "profile"), decode(merged, new(layer), "profiles")); err != nil {
+	name, profile, all := "", layer(nil), stack(layer{}, file, flags, call)
+	if err := cmp.Or(decode(all, &name, "profile"), decode(all, new(layer), "profiles")); err != nil { // which are tables as they are
 		return nil, located(err)
 	}
 	if name != "" {
-		profiles, _ := merged["profiles"].(layer)
+		profiles, _ := all["profiles"].(layer)
 		if profile, err = profileOf(l.Home, name, profiles); errors.Is(err, ErrMissing) {
 			err = located(err)
 		}
@@ -296,7 +296,7 @@ func Load(l Layers) (*Config, error) {
 	}
 
 	l.OpenAIBaseURL = cmp.Or(l.OpenAIBaseURL, "https://api.openai.com/v1")
-	merged = stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's own
+	merged := stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's own
 	var own WorkspaceWrite
 	err = decode(merged, &own, workspaceTable)
 	c := &Config{Home: l.Home, Profile: name, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}

@@ -5,9 +5,8 @@
 //
 //	defaults < file < profile < -c key=value < a call's config < a call's arguments
 //
-// A table is merged key by key; every other value is replaced. The merged layers become
-// one JSON document, which is decoded strictly. So a value of the wrong type in any layer
-// is an error that names its key.
+// A table is merged key by key; every other value is replaced. The merged layers are
+// decoded strictly: a value of the wrong type in any layer is an error that names its key.
 //
 // The user writes the files and -c. A call's config is mostly written by a model.
 // [CallKeys] removes from it everything that could name a program, a provider or a key,

@@ -69,7 +69,10 @@ const lastLines = 6 << 10
 // newThread returns a thread of a share, which its engine is to open. A hears its first events.
 func (s *Share) newThread(a Attend) *Thread {
 	table, traits := s.table, engine.TraitsOf(s.table.engine)
-	t := &Thread{table: table, traits: traits, kept: transcript.New(table.logs), shares: map[*Share]bool{}, listeners: listeners{keeps: a.Keeps}}
+	t := &Thread{
+		table: table, traits: traits, kept: transcript.New(table.logs),
+		shares: map[*Share]bool{}, listeners: listeners{keeps: a.Keeps},
+	}
 	t.kept.Engine = traits.Name
 	a.Submission, a.Turn = "", turn.New(changes.Options{}) // those of a are for the first turn
 	t.rest = &seat{Attend: a}
