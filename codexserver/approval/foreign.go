@@ -236,11 +236,9 @@ func (s *foreignSchema) fits(value jsontext.Value) bool {
 		return json.Unmarshal(value, &all) == nil && all != nil && len(all) <= len(s.Items.options()) &&
 			!slices.ContainsFunc(all, func(one jsontext.Value) bool { return !s.Items.fits(one) })
 	}
-	if options := s.options(); options != nil {
-		var chosen string
-		return json.Unmarshal(value, &chosen) == nil && slices.Contains(options, chosen)
-	}
-	return strings.ContainsRune(kinds[s.Type], rune(value.Kind()))
+	options, chosen := s.options(), ""
+	return strings.ContainsRune(kinds[s.Type], rune(value.Kind())) &&
+		(options == nil || json.Unmarshal(value, &chosen) == nil && slices.Contains(options, chosen))
 }
 
 // Question returns the question as a client is asked it. Its answer is for [Foreign.Read].

@@ -120,6 +120,8 @@ func TestForeignForms(t *testing.T) {
 			`{"action":"accept","content":{"e":"x"}}`, `{"action":"accept","content":{"e":"x"}}`},
 		{"an option that is none", `{"type":"object","properties":{"e":{"type":"string","enum":["x"]}}}`,
 			`{"type":"object","properties":{"e":{"type":"string","title":"\"s\": e","enum":["x"]}}}`, `{"action":"accept","content":{"e":"z"}}`, `{"action":"decline"}`},
+		{"an option of another kind", `{"type":"object","properties":{"e":{"type":"string","enum":[""]}}}`,
+			`{"type":"object","properties":{"e":{"type":"string","title":"\"s\": e","enum":[""]}}}`, `{"action":"accept","content":{"e":null}}`, `{"action":"decline"}`},
 		{"options with titles", `{"type":"object","properties":{"e":{"type":"string","oneOf":[{"const":"x","title":"X","description":"d"}]}}}`,
 			`{"type":"object","properties":{"e":{"type":"string","title":"\"s\": e","oneOf":[{"const":"x","title":"X"}]}}}`, `{"action":"accept","content":{"e":"x"}}`, `{"action":"accept","content":{"e":"x"}}`},
 		{"several options", `{"type":"object","properties":{"e":{"type":"array","minItems":1,"items":{"type":"string","enum":["x","y"],"title":"t"}},"f":{"type":"array","items":{"anyOf":[{"const":"x","title":"X"}]}}}}`,
