@@ -218,7 +218,7 @@ func (c Command) String() string {
 type Refusal struct {
 	// Kind is command, patch, access, host or other.
 	Kind string `json:"kind"`
-	// What is the command, the paths of the patch, the host, or the question.
+	// What is the command as a person writes it, the paths of the patch, the host, or the question.
 	What string `json:"what"`
 	// Cwd is a command's folder. "" is the working folder.
 	Cwd string `json:"cwd,omitzero"`

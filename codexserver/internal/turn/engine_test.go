@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -135,13 +136,12 @@ func recorded(t *testing.T, lines *bytes.Buffer) (ran, refused []string) {
 	t.Helper()
 	for line := range strings.Lines(lines.String()) {
 		l := must.Get(record.Parse([]byte(line)))(t)
-		shown := elicit.ShowCommand(l.Command) + " by " + l.By
 		switch {
 		case l.Event != "decided" || l.Kind != "command":
 		case l.Decision == "approved":
-			ran = append(ran, shown)
-		default:
-			refused = append(refused, shown+" "+l.Reason)
+			ran = append(ran, elicit.ShowCommand(l.Command)+" by "+l.By)
+		default: // as a person wrote it
+			refused = append(refused, elicit.ShowCommand(decide.Written(l.Command))+" by "+l.By+" "+l.Reason)
 		}
 	}
 	return ran, refused

@@ -270,7 +270,7 @@ func (t *Turn) refuse(kind string, r *protocol.Refused, by approval.Decider, rea
 	case r.Host != "":
 		out.Kind, out.What = "host", plain.Short(r.Host, plain.MaxName)
 	case len(r.Command) > 0:
-		out.Kind, out.What, out.Cwd = "command", plain.ShortCommand(r.Command, plain.MaxWords), t.cwd(r.Cwd)
+		out.Kind, out.What, out.Cwd = "command", plain.ShortCommand(decide.Written(r.Command), plain.MaxWords), t.cwd(r.Cwd)
 	case len(r.Changes) > 0:
 		out.Kind, out.What = "patch", plain.Paths(slices.Sorted(maps.Keys(r.Changes)))
 	}

@@ -242,7 +242,7 @@ func TestRefused(t *testing.T) {
 		want  protocol.Refusal
 	}{
 		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/w"}, protocol.Refusal{Kind: "command", What: "rm x"}},
-		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/v"}, protocol.Refusal{Kind: "command", What: "rm x", Cwd: "/v"}},
+		{protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", "rm x"}, Cwd: "/v"}, protocol.Refusal{Kind: "command", What: "rm x", Cwd: "/v"}},
 		{protocol.PatchApprovalRequest{Changes: map[string]protocol.FileChange{"/w/a": {}}}, protocol.Refusal{Kind: "patch", What: "/w/a"}},
 		{protocol.PatchApprovalRequest{Changes: files}, protocol.Refusal{Kind: "patch", What: "/w/0, /w/1, /w/2, /w/3, /w/4, … (7 files)"}},
 		{nil, protocol.Refusal{Kind: "other", What: "may it?"}},
