@@ -222,8 +222,8 @@ type Refusal struct {
 	What string `json:"what"`
 	// Cwd is a command's folder. "" is the working folder.
 	Cwd string `json:"cwd,omitzero"`
-	// Why is what the model was told.
-	Why string `json:"why"`
+	// Why is what the model was told, "" if the content says it.
+	Why string `json:"why,omitzero"`
 	// By is who decided.
 	By string `json:"by"`
 	// Reason is the kind of reason as one word, as in package elicit.

@@ -72,19 +72,16 @@ func hint(thread string, did *protocol.TurnResult, more bool) string {
 }
 
 // notDone returns a line for each of the last things that a turn did not do because nobody approved
-// them or a policy refuses them, with why unless a remark says so. Models of many hosts see only the texts of a result.
+// them or a policy refuses them, with why unless a remark says it. Models of many hosts see only the texts of a result.
 func notDone(did *turn.Result) []string {
 	var lines []string
-	remarks := strings.ToLower(strings.Join(did.Texts[min(len(did.Texts), 1):], "\n"))
 	left := did.Truncated.Refused
 	for _, r := range slices.Backward(did.Refused) {
 		r.What, _ = elicit.ShowCode(r.What)
 		if r.Kind == "patch" {
 			r.What = "changes of " + r.What
 		}
-		if r.Why = plain.Brief(strings.TrimPrefix(r.Why, "not run: ")); strings.Contains(remarks, strings.ToLower(r.Why)) {
-			r.Why = ""
-		}
+		r.Why = plain.Brief(strings.TrimPrefix(r.Why, "not run: "))
 		line := "N" + strings.TrimPrefix(r.String(), "n") // such as "Not run: `git push` (declined)"
 		switch {
 		case slices.Contains(lines, line):

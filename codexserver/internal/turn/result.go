@@ -72,6 +72,12 @@ func (t *Turn) conclude(err error) *Result {
 		answer, err = t.Order.Read(answer, &did, err)
 	}
 	texts := append([]string{t.Cut(answer, t.Order.Most)}, t.Remarks()...)
+	remarks := strings.ToLower(strings.Join(texts[1:], "\n"))
+	for i, one := range did.Refused { // each reason stands once
+		if strings.Contains(remarks, strings.ToLower(strings.TrimPrefix(one.Why, "not run: "))) {
+			did.Refused[i].Why = ""
+		}
+	}
 	did.ThreadID, did.Worktree = plain.Short(t.ThreadID(), plain.MaxName), t.Order.Worktree
 	did.Content = cmp.Or(hidden, strings.Join(texts, "\n\n"))
 	if t.Order.Shows {
