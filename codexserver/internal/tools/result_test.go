@@ -477,15 +477,14 @@ func TestIncompleteAnswer(t *testing.T) {
 			c := servertest.Connect(t, codexserver.New(lacking{say, tt.why}, nil), nil)
 			var s started
 			r := use(t, c, "codex", `{"prompt":"p"}`, &s)
-			want := tt.want + ` codex-reply continues, for example with "continue".`
-			if s.Content != want || s.Status != "incomplete" || r.IsError {
+			if s.Content != tt.want || s.Status != "incomplete" || r.IsError {
 				t.Errorf("the result is %+v", r)
 			}
 			if tt.why == protocol.EmptyAnswer { // for the model
 				must.Equal(t, "the text", "", r.said())
-				has(t, "the last block", r.Content[len(r.Content)-1].Text, want)
+				has(t, "the last block", r.Content[len(r.Content)-1].Text, tt.want)
 			} else {
-				must.Equal(t, "the text", want, r.said())
+				must.Equal(t, "the text", tt.want, r.said())
 			}
 			use(t, c, "codex", `{"prompt":"p","background":true}`, nil)
 			has(t, "codex-wait", c.CallTool(t, "codex-wait", `{}`), `"status":"incomplete"`)

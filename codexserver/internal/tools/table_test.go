@@ -499,7 +499,7 @@ func endOf(t *testing.T, c *servertest.Client, tool, arguments string) (e turnEn
 
 // stops returns the result of a turn that a budget stopped.
 func stops(budget, last string) turnEnd {
-	text := "The turn was stopped: budget of " + budget + " reached. What it has changed stays; codex-reply continues."
+	text := "The turn was stopped: budget of " + budget + " reached. What it has changed stays."
 	if last != "" {
 		text += " The last message:\n\n" + last
 	}

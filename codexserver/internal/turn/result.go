@@ -96,7 +96,7 @@ func (t *Turn) told(said Said, err error, spent *SpentError) (status protocol.Tu
 	var abort *engine.AbortError
 	switch {
 	case spent != nil:
-		words := "The turn was stopped: " + spent.Error() + ". What it has changed stays; codex-reply continues."
+		words := "The turn was stopped: " + spent.Error() + ". What it has changed stays."
 		if last := strings.TrimSpace(cmp.Or(coming, said.Last)); last != "" {
 			words += " The last message:\n\n" + last
 		}
@@ -108,7 +108,7 @@ func (t *Turn) told(said Said, err error, spent *SpentError) (status protocol.Tu
 	case lacks == "":
 		return protocol.StatusCompleted, text, ""
 	}
-	words := "The answer is incomplete: " + lacks + ". codex-reply continues, for example with \"continue\"."
+	words := "The answer is incomplete: " + lacks + "."
 	switch {
 	case t.Order.Read != nil && text == "": // which says so
 	case lacks == protocol.EmptyAnswer:
