@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -183,13 +182,6 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 	}
 	if err := c.ready(signalled, e, task); err != nil {
 		return fail(errors.Join(err, e.Close()))
-	}
-	c.decided = func(r *approval.Request, d approval.Decision) {
-		how := ""
-		if d.By == approval.ByRule && d.Decision.Approves() {
-			how = d.Detail
-		}
-		task.Decided.Store(r.Call(), how)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(signalled))
 	defer cancel()

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -44,8 +43,6 @@ type configuration struct {
 	log       *slog.Logger
 	observer  codexserver.Observer // of a worker, else nil
 	store     safefile.Mirror      // of a worker whose gateway has a store, else nil
-
-	decided func(*approval.Request, approval.Decision) // of ask, else nil: learns each decision
 
 	page          *page.Page     // nil if there is none
 	guarded       []string       // the files of the settings and of --trace

@@ -55,16 +55,15 @@ type notifier struct {
 	end            context.CancelFunc
 	ended          sync.WaitGroup
 	log            *slog.Logger
-	decided        func(*approval.Request, approval.Decision) // unless nil, learns each decision
 }
 
 // newNotifier returns the notifier of the settings and of the engine's choice, or nil. A worker has none:
 // it is not the user's.
 func (c *configuration) newNotifier(e *choice) *notifier {
-	if c.observer != nil || len(c.settings.Notify) == 0 && len(e.notify) == 0 && c.decided == nil {
+	if c.observer != nil || len(c.settings.Notify) == 0 && len(e.notify) == 0 {
 		return nil
 	}
-	n := &notifier{decided: c.decided, command: c.settings.Notify, codex: e.notify, waiting: make(chan []string, notifyWaiting), log: c.log}
+	n := &notifier{command: c.settings.Notify, codex: e.notify, waiting: make(chan []string, notifyWaiting), log: c.log}
 	programs := &box.Programs{More: engine.TraitsOf(e.Engine).Reach}
 	n.run = func(ctx context.Context, argv []string) error { return runNotify(ctx, programs, argv) }
 	n.life, n.end = context.WithCancel(context.Background())
@@ -176,10 +175,7 @@ func (t *notifiedTurn) Asked(r *approval.Request) {
 }
 
 // Decided implements [codexserver.TurnObserver]. A turn that ends decides its questions.
-func (t *notifiedTurn) Decided(r *approval.Request, d approval.Decision) {
-	if t.decided != nil {
-		t.decided(r, d)
-	}
+func (t *notifiedTurn) Decided(r *approval.Request, _ approval.Decision) {
 	if timer, ok := t.open.LoadAndDelete(r); ok {
 		timer.(*time.Timer).Stop()
 	}

@@ -93,7 +93,11 @@ func (t *Thread) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Ques
 	if metrics != nil {
 		metrics.Decided(r, d)
 	}
-	if words := d.ForCaller(); words != "" {
+	words := d.ForCaller()
+	if d.By == approval.ByRule && r.Call() != "" {
+		words = d.Detail // which rule allows or denies it
+	}
+	if words != "" {
 		t.deliver("", protocol.BackgroundEvent{Message: words}, "")
 	}
 	if d.Decision == elicit.ApprovedAlways {

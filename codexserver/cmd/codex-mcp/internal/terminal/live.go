@@ -20,7 +20,7 @@ const (
 
 // does notes what the turn does from now on; "" is nothing. A command that it runs has a call.
 func (p *printer) does(what, call string) {
-	p.now, p.runs, p.needs = show.Now{Doing: what, Since: time.Now()}, call, ""
+	p.now, p.runs = show.Now{Doing: what, Since: time.Now()}, call
 	if call != "" {
 		p.now.Output = &show.Output{}
 	}
@@ -28,9 +28,6 @@ func (p *printer) does(what, call string) {
 
 // tick shows what the turn does, if it does something. It is called every second while nothing else is printed.
 func (p *printer) tick() {
-	if _, decided := p.decided.Load(p.needs); decided && p.needs != "" {
-		p.does(thinking, "")
-	}
 	switch now := time.Now(); {
 	case p.now.Doing == "":
 	case p.rewrites:

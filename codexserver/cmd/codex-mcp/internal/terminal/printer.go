@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
@@ -25,7 +24,6 @@ type printer struct {
 	holds    bool       // the last message is not printed here: it goes to standard output
 	rewrites bool       // the last line may change
 	width    func() int // of the terminal, in cells; 0 without one
-	decided  *sync.Map  // see [Task]
 
 	mid     bool      // the cursor is not at the beginning of a line
 	printed time.Time // when something was printed last
@@ -40,7 +38,6 @@ type printer struct {
 	titles  map[string]string // of the calls that run
 	now     show.Now          // what the turn does
 	runs    string            // the call whose output that has
-	needs   string            // the call that waited last for an approval; nobody here can be asked
 	usage   *protocol.TokenUsageInfo
 }
 
@@ -128,15 +125,12 @@ func (p *printer) event(m protocol.EventMsg) {
 		p.open("")
 		p.prose("~ ", trimmed(m.Text))
 	case protocol.ExecApprovalRequest:
-		p.waits(m.CallID, written(m.Command))
+		p.waits(written(m.Command))
 	case protocol.PatchApprovalRequest:
-		p.waits(m.CallID, "changes to files")
+		p.waits("changes to files")
 	case protocol.ExecCommandBegin:
 		p.begins(m.CallID, "$ "+brief(written(m.Command))+"  # "+word(m.Cwd))
 		p.does("running "+written(m.Command), m.CallID)
-		if how, is := p.decided.LoadAndDelete(m.CallID); is && how != "" { // a model may use an id again
-			p.line("  ", Row(fmt.Sprint(how)))
-		}
 	case protocol.ExecCommandOutputDelta:
 		if m.CallID == p.runs && p.now.Output != nil {
 			p.now.Output.Write(m.Chunk)
@@ -186,7 +180,9 @@ func (p *printer) event(m protocol.EventMsg) {
 	case protocol.TokenCount:
 		p.usage = cmp.Or(m.Info, p.usage)
 	case protocol.BackgroundEvent:
-		p.note(m.Message)
+		if p.note(m.Message); strings.HasPrefix(p.now.Doing, waiting) { // it says why there is no approval
+			p.does(thinking, "")
+		}
 	case protocol.ModelReroute:
 		p.broken()
 		p.note(m.Words())
@@ -203,8 +199,8 @@ func (p *printer) event(m protocol.EventMsg) {
 	}
 }
 
-// thinking is what a turn does while it waits for the model.
-const thinking = "thinking"
+// What a turn does while it waits: for the model, and for a person, with what is to be approved.
+const thinking, waiting = "thinking", "waiting for approval of "
 
 // trimmed returns a text of a model or the server as it is shown.
 func trimmed(text string) string {
@@ -265,16 +261,15 @@ func (p *printer) broken() {
 }
 
 // waits notes what waits for an approval when nobody can be asked here. Otherwise the question shows it.
-func (p *printer) waits(id, what string) {
+func (p *printer) waits(what string) {
 	if !p.asks {
-		p.does("waiting for approval of "+what, "")
-		p.needs = id
+		p.does(waiting+what, "")
 	}
 }
 
 // begins begins the block of a call.
 func (p *printer) begins(id, title string) {
-	p.titles[id] = title
+	p.titles[id], p.remark = title, "" // what was said of another call may hold again
 	p.open("")
 	p.line("", title)
 	p.block = id

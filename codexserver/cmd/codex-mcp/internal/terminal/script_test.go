@@ -33,7 +33,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 // a txtar archive:
 //
 //	comment   what it shows
-//	console   words: piped, log, json, nokeys, live, width=CELLS, resume=ID, about=TEXT, rule=CALL
+//	console   words: piped, log, json, nokeys, live, width=CELLS, resume=ID, about=TEXT
 //	script    the steps, see play
 //	events    more events, one a line, for the step "events"
 //	stdout    all output
@@ -125,8 +125,6 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 			console.Width = func() int { return width }
 		case "about":
 			task.About = []string{"continuing: " + terminal.Row(unquote(t, `"`+value+`"`))}
-		case "rule":
-			task.Decided.Store(value, `allowed by the rule ["go", "test"]`)
 		case "resume":
 			task.Resume, task.Folder = value, ""
 		default:

@@ -43,8 +43,6 @@ type Task struct {
 	Program string
 	// Left are the keys whose values Program does not repeat, because they may be secrets.
 	Left []string
-	// Decided has, by its id, each call that was decided on: how a rule allowed it, else "".
-	Decided sync.Map
 }
 
 const (
@@ -102,7 +100,7 @@ type ended struct {
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
 	out := &output{w: c.Out, failed: make(chan error, 2)}
 	s := &session{busy: make(chan struct{}, 1), task: task, out: out}
-	s.p = &printer{w: c.Err, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}, titles: map[string]string{}, decided: &task.Decided, width: c.Width, rewrites: c.Rewrites}
+	s.p = &printer{w: c.Err, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}, titles: map[string]string{}, width: c.Width, rewrites: c.Rewrites}
 	if c.OutTerminal && !task.JSON {
 		s.p.w = out
 	}
