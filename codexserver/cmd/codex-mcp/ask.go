@@ -170,46 +170,32 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 			return fail(err)
 		}
 	}
-	e, err := choose(signalled, a.options, c)
-	switch {
-	case signalled.Err() != nil:
-		if err == nil {
-			e.Close()
+	code := terminal.StatusAnswered
+	err = c.withServer(signalled, a.options, func(s *codexserver.Server, e *choice) error {
+		if err := c.ready(signalled, e, task); err != nil {
+			return err
 		}
+		ctx, cancel := context.WithCancel(context.WithoutCancel(signalled))
+		defer cancel()
+		here, there := jsonrpc.Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- errors.Join(s.Serve(ctx, there), there.Close()) }()
+		code = terminal.Run(ctx, here, console, task, signals)
+		select { // the server ends after its client
+		case err := <-ended:
+			return err
+		case <-signals:
+		case <-time.After(endTime):
+		}
+		return nil
+	})
+	switch {
+	case err == nil:
+		return code
+	case signalled.Err() != nil:
 		return terminal.StatusInterrupted
-	case err != nil:
-		return fail(err)
 	}
-	if err := c.ready(signalled, e, task); err != nil {
-		return fail(errors.Join(err, e.Close()))
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(signalled))
-	defer cancel()
-	here, there := jsonrpc.Pipe()
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() {
-		err := c.withServerOf(a.options, e, func(s *codexserver.Server) error {
-			close(ready)
-			return s.Serve(ctx, there)
-		})
-		there.Close()
-		ended <- errors.Join(err, e.Close())
-	}()
-	select {
-	case <-ready:
-	case err := <-ended: // it has no place for its log, or no port for its page
-		return fail(err)
-	}
-	code := terminal.Run(ctx, here, console, task, signals)
-	select { // the server ends after its client
-	case err = <-ended:
-	case <-signals:
-	case <-time.After(endTime):
-	}
-	if err != nil {
-		code = max(code, fail(err))
-	}
-	return code
+	return max(code, fail(err))
 }
 
 // endTime bounds the end of the server after its client, when it ends its commands and

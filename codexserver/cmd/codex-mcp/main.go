@@ -142,18 +142,14 @@ func exit(stderr io.Writer, err error) int {
 	return 1
 }
 
-// withServer chooses an engine, calls f with a server, and then closes both.
-func (c *configuration) withServer(ctx context.Context, o *options, f func(*codexserver.Server, *choice) error) error {
+// withServer chooses an engine, calls f with a server, and then closes the engine, and the server's files and page.
+func (c *configuration) withServer(ctx context.Context, o *options, f func(*codexserver.Server, *choice) error) (err error) {
 	e, err := choose(ctx, o, c)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, e.Close()) }()
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
-	return errors.Join(c.withServerOf(o, e, func(s *codexserver.Server) error { return f(s, e) }), e.Close())
-}
-
-// withServerOf calls f with a server of an engine, and then closes the server's files and page.
-func (c *configuration) withServerOf(o *options, e *choice, f func(*codexserver.Server) error) error {
 	closeLogs, err := c.openLogs(o, e.name)
 	defer closeLogs()
 	if err != nil {
@@ -169,7 +165,7 @@ func (c *configuration) withServerOf(o *options, e *choice, f func(*codexserver.
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(codexserver.New(e.Engine, so)), closePage())
+	return errors.Join(f(codexserver.New(e.Engine, so), e), closePage())
 }
 
 // serverOptions returns the options of a server without what is opened for it.
