@@ -19,22 +19,11 @@ const (
 // Excerpt returns the last lines of an output, and the first ones too if its command has ended, as they may be shown: at
 // most 12, each of at most 160 characters. A carriage return begins a line again, as on a terminal.
 func Excerpt(text string, ended bool) string {
-	head := 0
-	if ended {
-		head = headLines
-	}
-	lines := strings.SplitN(strings.TrimRight(text, "\r\n"), "\n", head+1)
-	if len(lines) > head {
-		rest, more := lines[head], true
-		lines = lines[:head:head]
-		for n := maxLines - head; more && n > 0; n-- {
-			at := strings.LastIndexByte(rest, '\n')
-			lines = slices.Insert(lines, head, rest[at+1:])
-			rest, more = rest[:max(at, 0)], at >= 0
-		}
-		if more && ended {
-			lines[head] = fmt.Sprintf("… %d lines left out …", 2+strings.Count(rest, "\n"))
-		}
+	lines := strings.Split(strings.TrimRight(text, "\r\n"), "\n")
+	if more := len(lines) - maxLines; more > 0 && ended {
+		lines = slices.Replace(lines, headLines, headLines+more+1, fmt.Sprintf("… %d lines left out …", more+1))
+	} else if more > 0 {
+		lines = lines[more:]
 	}
 	for i, line := range lines {
 		line = strings.TrimRight(line, "\r")
