@@ -58,20 +58,15 @@ func Bare(text string) string {
 // see or that would move a terminal's cursor, except line breaks and tabs. It does not
 // escape backslashes, so text may contain what looks like an escape.
 func Text(text string) string {
-	var b strings.Builder
-	for i, line := range strings.Split(text, "\n") {
-		if i > 0 {
-			b.WriteByte('\n')
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		parts := strings.Split(line, "\t")
+		for j, part := range parts {
+			parts[j], _, _ = Escape(part, "")
 		}
-		for j, part := range strings.Split(line, "\t") {
-			if j > 0 {
-				b.WriteByte('\t')
-			}
-			shown, _, _ := Escape(part, "")
-			b.WriteString(shown)
-		}
+		lines[i] = strings.Join(parts, "\t")
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
 // OneLine returns text on one line, for status lines and lists: line breaks and tabs become
