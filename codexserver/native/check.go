@@ -133,7 +133,7 @@ func (r *Report) reach(ctx context.Context, e *Engine, cfg *config.Config) {
 	case p.RequiresOpenAIAuth && signedIn != "":
 		r.Key = "from auth.json"
 	default:
-		r.Key, r.Reach = "missing: set "+name, "not tried without the key"
+		r.Key, r.Reach = "missing: set "+name, "the model provider needs a key: set "+name
 		return
 	}
 	client := e.client(p)

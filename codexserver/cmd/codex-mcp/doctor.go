@@ -52,10 +52,11 @@ type diagnosis struct {
 	Codex   *appserver.Report `json:"codex,omitempty"`
 	Native  *native.Report    `json:"native,omitempty"`
 	Sandbox string            `json:"sandbox"` // "" or why it confines no command
-	hosts   string            // whether commands in workspace-write can ask for hosts: "ask", "off", "" where they never can
+	network string            // what commands in workspace-write have of it unless sandbox_workspace_write gives all
 	warned  []string          // by the checks that only warn
-	// Quota is what the account of the engine has left.
-	Quota *quota `json:"quota,omitempty"`
+	// Quota is what the account of the engine has left, [protocol.RateLimits], or why that is unknown.
+	Quota any    `json:"quota,omitempty"`
+	left  string // of it, for people
 
 	// Checks are what is wrong, by the names of the checks that found it.
 	Checks map[string]string `json:"checks,omitempty"`
@@ -144,15 +145,16 @@ func writable(dir string) error {
 
 // checkHosts looks whether commands can ask for hosts.
 func checkHosts(x *exam) error {
-	err, on := box.HostsAvailable(), x.c.settings.Approvals.AskHosts()
+	err := box.HostsAvailable()
 	if err == nil && len(x.c.settings.Sandbox.Helper) > 0 {
 		err = errors.New("sandbox.helper has no network by the host")
 	}
-	switch {
+	x.d.network = "no network"
+	switch on := x.c.settings.Approvals.AskHosts(); {
 	case err == nil && on:
-		x.d.hosts = "ask"
+		x.d.network += " but each host that you allow"
 	case err == nil:
-		x.d.hosts = "off"
+		x.d.network += ` (approvals.hosts = "ask" asks about each host)`
 	case on:
 		return fmt.Errorf("approvals.hosts: commands cannot ask for hosts: %w", err)
 	}
@@ -217,7 +219,8 @@ func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error
 	ctx, stop := context.WithTimeout(ctx, doctorTime)
 	defer stop()
 	d.Checks, d.Log = map[string]string{}, c.logFile()
-	d.Automatic = automatic(d.Log)
+	lines, _ := safefile.Read(d.Log, 2*maxLog) // there may be no log
+	d.Automatic = record.Automatic(lines[max(len(lines)-1<<20, 0):], 3)
 	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
 	if err != nil {
 		cfg = &config.Config{}
@@ -264,7 +267,11 @@ func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error
 		d.Broken = append(d.Broken, d.Native.Broken...)
 	}
 	if d.Problem == "" && e.limits != nil {
-		d.Quota = quotaOf(ctx, e.limits)
+		if limits, err := e.limits(ctx); err == nil && limits != nil {
+			d.Quota, d.left = limits, limits.Words()
+		} else {
+			d.Quota = map[string]string{"unknown": cmp.Or(err, errors.New("no limits were reported")).Error()}
+		}
 	}
 	return d
 }
@@ -275,11 +282,7 @@ func checkNative(x *exam) (err error) {
 		d.Configuration = err.Error()
 		return err
 	}
-	d.Sandbox = d.Native.Unconfined
-	if missing, is := strings.CutPrefix(d.Native.Key, "missing: "); is {
-		return errors.New("the model provider needs a key: " + missing)
-	}
-	if d.Native.Reach != "" {
+	if d.Sandbox = d.Native.Unconfined; d.Native.Reach != "" {
 		return errors.New(d.Native.Reach)
 	}
 	return nil
@@ -311,41 +314,6 @@ func codexAddress(cfg *config.Config, r *appserver.Report) string {
 	return "https://api.openai.com/v1"
 }
 
-// quota is what the account has used.
-type quota struct {
-	// Unknown says why that is not known, "" when it is.
-	Unknown string `json:"unknown,omitempty"`
-	// RateLimits are nil if they are not known.
-	*protocol.RateLimits
-	words string // what is left of them now, for people
-}
-
-// quotaOf returns what the account has used. It sends no request to a model.
-func quotaOf(ctx context.Context, limits func(context.Context) (*protocol.RateLimits, error)) *quota {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	reported, err := limits(ctx)
-	switch {
-	case err != nil:
-		return &quota{Unknown: err.Error()}
-	case reported == nil:
-		return &quota{Unknown: "no limits were reported"}
-	}
-	return &quota{RateLimits: reported, words: reported.Words()}
-}
-
-// automatic returns what clients answered by themselves, from the newest part of a log of approvals.
-func automatic(path string) []string {
-	lines, err := safefile.Read(path, 2*maxLog)
-	switch {
-	case path == "", errors.Is(err, fs.ErrNotExist):
-		return nil // no log, or none yet
-	case err != nil:
-		return []string{err.Error()}
-	}
-	return record.Automatic(lines[max(len(lines)-1<<20, 0):], 3)
-}
-
 // print prints what a person needs: whether tasks run and with what, what is missing with all that
 // can be done about it, what commands may do, and what is wrong.
 func (d *diagnosis) print(w io.Writer) {
@@ -373,9 +341,7 @@ func (d *diagnosis) print(w io.Writer) {
 		row(w, "conversations", "are kept in "+filepath.Join(d.Home, "sessions"))
 		row(w, "log", "goes to standard error, which a client keeps in its own logs; --log debug has more")
 	}
-	if d.Quota != nil {
-		row(w, "quota", d.Quota.words)
-	}
+	row(w, "quota", d.left)
 	row(w, "more", "codex-mcp doctor --json has each check")
 }
 
@@ -391,45 +357,35 @@ func row(w io.Writer, name string, texts ...string) {
 
 // runs says what a task runs with.
 func (d *diagnosis) runs() string {
-	switch n := d.Native; {
-	case d.Engine == "native" && n == nil:
-		return "the native engine"
-	case d.Engine == "native":
+	if n := d.Native; d.Engine == "native" {
 		return fmt.Sprintf("the native engine: model %q of provider %q at %s", n.Model, n.Provider, n.BaseURL)
 	}
-	text := "the installed Codex"
-	if c := d.Codex; c != nil {
-		if text += " " + c.Version; c.Account != nil && c.Account.Method != "" {
-			text += ", signed in by " + string(c.Account.Method)
-		}
+	text := "the installed Codex " + d.Codex.Version
+	if account := d.Codex.Account; account != nil && account.Method != "" {
+		text += ", signed in by " + string(account.Method)
 	}
 	return text
 }
 
 // remedies returns what a person can do so that tasks run. One of them is enough.
-func (d *diagnosis) remedies() (all []string) {
-	if d.Engine == "codex" || d.Native == nil || d.Problem != d.Checks["native"] {
+func (d *diagnosis) remedies() []string {
+	n := d.Native
+	if d.Engine == "codex" || n == nil || d.Problem != d.Checks["native"] {
 		return []string{"correct that; codex-mcp ask --demo shows how it works meanwhile"}
 	}
-	n := d.Native
+	all := []string{"mend what the first line names"}
 	if name, missing := strings.CutPrefix(n.Key, "missing: set "); missing {
-		all = append(all, "set "+name+" to a key of the provider")
-	} else if n.Reach != "" {
-		all = append(all, "mend what the first line names")
+		all[0] = "set " + name + " to a key of the provider"
 	}
 	if at, err := url.Parse(n.BaseURL); err != nil || !webaddr.Loopback(at.Hostname()) {
-		all = append(all, "use a model server of your own, such as Ollama: -c model_provider=oss -m NAME")
+		all = append(all, "or use a model server of your own, such as Ollama: -c model_provider=oss -m NAME")
 	}
 	if d.Codex != nil && d.Codex.Path != "" {
-		all = append(all, "let the installed Codex run them: "+cmp.Or(d.Codex.Problem, "leave out --engine native"))
+		all = append(all, "or let the installed Codex run them: "+cmp.Or(d.Codex.Problem, "leave out --engine native"))
 	} else if d.Codex != nil {
-		all = append(all, "install Codex and sign in: npm i -g @openai/codex, then codex login")
+		all = append(all, "or install Codex and sign in: npm i -g @openai/codex, then codex login")
 	}
-	all = append(all, "see it work without any of these: codex-mcp ask --demo")
-	for i := range all[1:] {
-		all[i+1] = "or " + all[i+1]
-	}
-	return all
+	return append(all, "or see it work without any of these: codex-mcp ask --demo")
 }
 
 // commands says what commands of a task may do without a question.
@@ -452,17 +408,12 @@ func (d *diagnosis) commands() string {
 	case d.Sandbox != "":
 		may = "no sandbox works, so you are asked about every command: " + d.Sandbox
 	case n.Sandbox == protocol.SandboxWorkspaceWrite:
-		temporary, network := " and, for temporary files, in "+strings.Join(n.Temporary, " and "), "no network"
+		temporary, network := " and, for temporary files, in "+strings.Join(n.Temporary, " and "), d.network
 		if len(n.Temporary) == 0 {
 			temporary = " (nowhere for temporary files: the folders for them are excluded, or hold your home or $CODEX_HOME)"
 		}
-		switch {
-		case n.Network:
+		if n.Network {
 			network = "the network"
-		case d.hosts == "ask":
-			network = "no network but each host that you allow"
-		case d.hosts == "off":
-			network = `no network (approvals.hosts = "ask" asks about each host)`
 		}
 		may = "run in a sandbox that reads your files, writes in the folder of the task" + temporary + ", and has " + network + "; " + asked
 	default:
