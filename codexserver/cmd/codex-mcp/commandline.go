@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -110,15 +109,6 @@ func (o *options) commands(line []string) *cobra.Command {
 		}
 		for _, set := range sets {
 			cmd.Flags().AddFlagSet(set)
-		}
-	}
-	if len(line) > 0 && strings.HasPrefix(line[0], cobra.ShellCompRequestCmd) {
-		for name, values := range map[string][]string{
-			"engine": engines, "approvals": places, "sandbox": words(protocol.SandboxModes()), "ask-for-approval": words(protocol.ApprovalPolicies()),
-		} {
-			complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
-			_ = root.RegisterFlagCompletionFunc(name, complete)
-			_ = ask.RegisterFlagCompletionFunc(name, complete) // fails for a flag of the root
 		}
 	}
 	old.AddCommand(older)
