@@ -31,27 +31,16 @@ func Short(words string, max int) string {
 
 // ShortCommand is [Command] with at most max bytes.
 func ShortCommand(argv []string, max int) string {
-	words, more := begin(argv, maxLooked)
-	shown, _ := Command(words)
-	return shorten(shown, max, more)
-}
-
-// Begins returns the first words of a command, as far as a status line may show them.
-func Begins(argv []string) []string {
-	words, _ := begin(argv, 4*maxStatus)
-	return words
-}
-
-// begin returns the words in about the first so many bytes of a command, and how many more it has.
-func begin(argv []string, most int) (words []string, more int) {
-	more = -most - 1 // no space after the last word
+	more := -maxLooked - 1 // no space after the last word
+	var words []string
 	for _, word := range argv {
 		if room := -more - 1; room > 0 {
 			words = append(words, text.Head(word, room))
 		}
 		more += len(word) + 1
 	}
-	return words, more
+	shown, _ := Command(words)
+	return shorten(shown, max, more)
 }
 
 // Paths returns the first paths, and the number of all if there are more.

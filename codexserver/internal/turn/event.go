@@ -137,7 +137,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 		t.tokens.answered = true
 	case protocol.ExecCommandBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		s.Event, s.Doing = m, "running "+elicit.ShowCommand(plain.Begins(decide.Written(m.Command)))
+		s.Event, s.Doing = m, "running "+plain.ShortCommand(decide.Written(m.Command), 3*plain.MaxWords)
 		if t.check.is(m.CallID) {
 			s.Doing = "checking: " + t.check.Command
 		}

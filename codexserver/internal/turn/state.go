@@ -7,7 +7,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
@@ -131,7 +130,7 @@ func (t *Turn) Seen() {
 func Subject(r *approval.Request) string {
 	switch e := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
-		return "`" + elicit.ShowCommand(plain.Begins(e.Command)) + "`"
+		return "`" + plain.ShortCommand(e.Command, 3*plain.MaxWords) + "`"
 	case protocol.HostRequest:
 		return "the host " + e.Host
 	case protocol.PatchApprovalRequest:
