@@ -4,7 +4,7 @@
 //	codex-mcp http [flags]
 //	codex-mcp ask [flags] task
 //	codex-mcp shared [stop]
-//	codex-mcp page [flags] [ID]
+//	codex-mcp page
 //	codex-mcp rules
 //	codex-mcp doctor [flags]
 //	codex-mcp completion bash|zsh|fish|powershell

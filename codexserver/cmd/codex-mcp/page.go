@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -128,20 +126,12 @@ func (c *configuration) status(engine string) shared.Status {
 
 func (o *options) pageCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "page [flags] [ID]",
-		Short: "Print a new link to the approvals page",
-		Long: `Prints a new link to the approvals page of a server or of ask, at a terminal only. The
-link opens the page once, within an hour. If several processes with the same $CODEX_HOME
-have a page, it lists them. ID is the id of a process.`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
-			id := strings.Join(args, " ")
-			if len(args) > 1 {
-				return fmt.Errorf("page: want one ID, found %q", id)
-			}
-			o.run = func(ctx context.Context, stdout, stderr io.Writer) error { return printLink(ctx, id, stdout, stderr) }
-			return nil
-		},
+		Use:   "page",
+		Short: "Print new links to the approvals pages",
+		Long: `Prints a new link to the approvals page of each server and ask with the same $CODEX_HOME,
+at a terminal only. A link opens its page once, within an hour.`,
+		Args: cobra.NoArgs,
+		Run:  func(*cobra.Command, []string) { o.run = printLinks },
 	}
 }
 
@@ -151,51 +141,37 @@ var (
 	errNoTerminal = errors.New("standard output is not a terminal, and a link is only for a person; over ssh use ssh -t")
 )
 
-// printLink prints a new link to the page of the process that an id means, "" for the only one.
-func printLink(ctx context.Context, id string, stdout, stderr io.Writer) error {
+// printLinks prints a new link to the page of each process.
+func printLinks(ctx context.Context, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
+	if !terminal.IsTerminal(stdout) {
+		return fmt.Errorf("page: %w", errNoTerminal)
+	}
 	folder, names, err := sockets(func(string) bool { return true })
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	defer folder.Close()
 	folder.Patience = 3 * time.Second // a process may be stopped, as with Ctrl-Z
-	all, _ := answers(ctx, folder, names, shared.Look, stderr)
-	all = slices.DeleteFunc(all, func(s *shared.Status) bool { return s.Page == nil })
-	slices.Reverse(all)
-	found := slices.DeleteFunc(slices.Clone(all), func(s *shared.Status) bool { return id != "" && id != strconv.Itoa(s.PID) })
+	text := ""
+	all, _ := answers(ctx, folder, names, shared.Link, stderr)
+	for _, s := range all {
+		if s.Link == "" || s.Page == nil {
+			continue
+		}
+		text += fmt.Sprintf("%s\n  of process %d in %s, open questions %d, since %s\n",
+			terminal.Row(s.Link), s.PID, terminal.Row(s.Page.Folder), s.Page.Open, s.Began.Local().Format(time.DateTime))
+		if _, secret, _ := strings.Cut(terminal.Row(s.Link), "#"); !strings.HasPrefix(s.Link, s.Page.Address+"/") {
+			text += "  on the machine itself " + terminal.Row(s.Page.Address) + "/#" + secret + "\n"
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case len(all) == 0:
+	case text == "":
 		return errNoPage
-	case len(found) == 0:
-		listPages(stdout, all)
-		return fmt.Errorf("page: no process %.200q", id)
-	case len(found) > 1:
-		listPages(stdout, found)
-		return errors.New("page: there are several; name one, as in codex-mcp page " + strconv.Itoa(found[0].PID))
 	}
-	if !terminal.IsTerminal(stdout) {
-		return fmt.Errorf("page: %w", errNoTerminal)
-	}
-	s, err := folder.Ask(ctx, found[0].Name, shared.Link)
-	if err != nil {
-		return fmt.Errorf("page: %w", err)
-	}
-	text := terminal.Row(s.Link) + "\n"
-	if _, secret, _ := strings.Cut(terminal.Row(s.Link), "#"); !strings.HasPrefix(s.Link, s.Page.Address+"/") {
-		text += "On the machine itself: " + terminal.Row(s.Page.Address) + "/#" + secret + "\n"
-	}
-	_, err = fmt.Fprintf(stdout, "%sIt opens the page of process %d once, within an hour. Who has it can decide for you.\n", text, s.PID)
+	_, err = io.WriteString(stdout, text+"A link opens its page once, within an hour. Who has it can decide for you.\n")
 	return err
-}
-
-// listPages prints one line for each process.
-func listPages(w io.Writer, all []*shared.Status) {
-	for _, s := range all {
-		fmt.Fprintf(w, "process %d: %s in %s, open questions %d, since %s\n",
-			s.PID, terminal.Row(s.Page.Address), terminal.Row(s.Page.Folder), s.Page.Open, s.Began.Local().Format(time.DateTime))
-	}
 }

@@ -179,9 +179,9 @@ func (s *Server) handle(ctx context.Context, c *Conn) {
 	}
 	r := &frame{Status: s.status()}
 	switch {
-	case h.Want == Look:
 	case h.Want == Link && s.Link != nil:
 		r.Status.Link = s.Link()
+	case h.Want == Look, h.Want == Link: // there may be no page
 	case h.Want == serve && s.Serve != nil:
 		s.serve(ctx, c, h.From, over)
 		return
