@@ -112,11 +112,6 @@ func (p *printer) event(m protocol.EventMsg) {
 		p.broken()
 		p.does("", "")
 	case protocol.AgentMessageDelta:
-		const message = "message"
-		if p.runs != message {
-			p.does("writing", message)
-		}
-		p.now.Output.Write([]byte(m.Delta))
 		p.piece(m.Delta)
 	case protocol.AgentMessage:
 		p.says(m.Message)
