@@ -266,8 +266,8 @@ func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error
 	if d.Engine == "native" && d.Native != nil {
 		d.Broken = append(d.Broken, d.Native.Broken...)
 	}
-	if d.Problem == "" && e.limits != nil {
-		if limits, err := e.limits(ctx); err == nil && limits != nil {
+	if d.Problem == "" && d.Engine == "codex" {
+		if limits, err := e.Engine.(*appserver.Engine).RateLimits(ctx); err == nil && limits != nil {
 			d.Quota, d.left = limits, limits.Words()
 		} else {
 			d.Quota = map[string]string{"unknown": cmp.Or(err, errors.New("no limits were reported")).Error()}

@@ -18,7 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/page"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -29,8 +28,6 @@ type choice struct {
 	io.Closer
 	name, reason string
 	notify       []string // the program of Codex's key, nil where Codex itself runs it
-	// limits returns what the account has used; nil for an engine without an account.
-	limits func(context.Context) (*protocol.RateLimits, error)
 }
 
 // configuration is what the engine and the server need besides the command line.
@@ -89,7 +86,7 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 	}
 	switch {
 	case err == nil:
-		return &choice{bridge, bridge, "codex", reason, nil, bridge.RateLimits}, nil
+		return &choice{bridge, bridge, "codex", reason, nil}, nil
 	case o.engine == "codex":
 		return nil, err
 	}
@@ -120,7 +117,7 @@ func (c *configuration) native(reason string) (*choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &choice{e, e, "native", reason, e.Notify(), nil}, nil
+	return &choice{e, e, "native", reason, e.Notify()}, nil
 }
 
 func (c *configuration) nativeOptions() *native.Options {
