@@ -107,12 +107,9 @@ func (p *Page) stop(w http.ResponseWriter, r *http.Request, _ *session) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// number returns the id in the path of a request, 0 if it is none.
+// number returns the id in the path of a request, one that nothing has if it is none.
 func number(r *http.Request) int {
-	n, err := strconv.Atoi(r.PathValue("id"))
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(r.PathValue("id"))
 	return n
 }
 

@@ -28,12 +28,11 @@ type work struct {
 	mu       sync.Mutex
 	closed   bool
 	handlers sync.WaitGroup // not added to once closed
-	streams  []*stream      // oldest first
+	streams  []stream       // oldest first
 }
 
-type stream struct {
-	replaced chan struct{} // closed when a newer stream replaces it
-}
+// stream is closed when a newer stream replaces it.
+type stream chan struct{}
 
 // enter counts a handler, which must call leave. It returns false once the page is closed.
 func (w *work) enter() bool {
@@ -64,22 +63,22 @@ func (w *work) watched() bool {
 }
 
 // add adds a stream. If there are too many, it takes the place of the oldest.
-func (w *work) add() *stream {
+func (w *work) add() stream {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.streams) == maxStreams {
-		close(w.streams[0].replaced)
+		close(w.streams[0])
 		w.streams = slices.Delete(w.streams, 0, 1)
 	}
-	me := &stream{replaced: make(chan struct{})}
+	me := make(stream)
 	w.streams = append(w.streams, me)
 	return me
 }
 
-func (w *work) remove(me *stream) {
+func (w *work) remove(me stream) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.streams = slices.DeleteFunc(w.streams, func(other *stream) bool { return other == me })
+	w.streams = slices.DeleteFunc(w.streams, func(other stream) bool { return other == me })
 }
 
 // stream writes what the board shows, one JSON object a line: first everything, then the
@@ -138,7 +137,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 		case <-who.ended:
 			end("session")
 			return
-		case <-me.replaced:
+		case <-me:
 			end("replaced")
 			return
 		case <-r.Context().Done():
