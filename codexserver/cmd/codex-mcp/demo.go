@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
@@ -44,16 +43,7 @@ func (a *askOptions) playDemo(signalled context.Context, console *terminal.Conso
 		return os.Getenv(name)
 	}
 	if code = a.askOn(signalled, task, console, getenv, signals); code <= terminal.StatusFailed { // also if nobody could decide
-		fmt.Fprintf(console.Err, "\n%s\n", demoNext(a.name))
+		fmt.Fprintf(console.Err, "\nNext: %s doctor says what a task with a real model needs.\nREADME.md says how to install %[1]s.\n", a.name)
 	}
 	return code
-}
-
-// demoNext says what comes after the demo.
-func demoNext(name string) string {
-	next := "Next: " + name + " doctor says what a task with a real model needs."
-	if _, err := exec.LookPath(name); err != nil { // as after go run
-		next += "\nREADME.md says how to install " + name + "."
-	}
-	return next
 }

@@ -66,14 +66,11 @@ func (o *options) commonFlags() *pflag.FlagSet {
 	fs.Func("log", "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error; default: warn", o.logLevel)
 	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))
 	fs.Func("approvals", "the `PLACE` where approvals are asked for: client, page (only a page in the browser; ask also asks in the terminal) or both; default: client",
-		oneOf(places, func(s string) error { return override("approvals.where=" + s) }))
+		oneOf([]string{"client", "page", "both"}, func(s string) error { return override("approvals.where=" + s) }))
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
 	o.foreignFlags(fs)
 	return fs
 }
-
-// places are the values of --approvals.
-var places = []string{"client", "page", "both"}
 
 // settingFlags returns the flags that are short for overrides, as in codex. Of a flag and
 // of -c with its key, the last one counts.
@@ -82,7 +79,7 @@ func (o *options) settingFlags() *pflag.FlagSet {
 	set := func(key string) func(string) error {
 		return func(v string) error { o.set(key, v); return nil }
 	}
-	policies, modes := words(protocol.ApprovalPolicies()), words(protocol.SandboxModes())
+	policies, modes := protocol.ApprovalPolicies(), protocol.SandboxModes()
 	fs.FuncP("model", "m", "the `NAME` of the model, as -c model", set("model"))
 	fs.FuncP("profile", "p", "the `NAME` of a profile in config.toml, as -c profile", set("profile"))
 	fs.FuncP("sandbox", "s", "the `MODE` that says what commands may touch, as -c sandbox_mode: "+text.Or(modes), oneOf(modes, set("sandbox_mode")))
@@ -148,17 +145,9 @@ func existingFolder(path string) (string, error) {
 	return path, nil
 }
 
-func words[W ~string](all []W) []string {
-	var list []string
-	for _, w := range all {
-		list = append(list, string(w))
-	}
-	return list
-}
-
-func oneOf(words []string, then func(string) error) func(string) error {
+func oneOf[W ~string](words []W, then func(string) error) func(string) error {
 	return func(s string) error {
-		if !slices.Contains(words, s) {
+		if !slices.Contains(words, W(s)) {
 			return errors.New("want " + text.Or(words))
 		}
 		return then(s)
