@@ -238,8 +238,7 @@ func Line(line string) string {
 // Backticks in s (CommonMark 0.31, section 6.1). s must not begin or end with a backtick:
 // a space would have to separate it from the fence.
 func Code(s string) string {
-	fence := strings.Repeat("`", Backticks(s)+1)
-	return fence + s + fence
+	return Fence(s) + s + Fence(s)
 }
 
 // Backticks returns the length of the longest run of backticks in s.

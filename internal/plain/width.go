@@ -67,10 +67,7 @@ func Span(s string) string {
 }
 
 // Fence returns the backticks around s as a code span.
-func Fence(s string) string {
-	span := Code(s)
-	return span[:(len(span)-len(s))/2]
-}
+func Fence(s string) string { return strings.Repeat("`", Backticks(s)+1) }
 
 // Frame is how many columns a span of a part of s takes at most besides that part.
 func Frame(s string) int { return 2*len(Fence(s)) + 2 }

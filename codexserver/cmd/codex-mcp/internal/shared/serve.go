@@ -56,7 +56,7 @@ type Server struct {
 	socket   os.FileInfo // of the listener
 
 	mu       sync.Mutex
-	clients  []*Client // connected
+	clients  []Client  // connected
 	served   int       // calls of Serve
 	until    time.Time // when it may end if nothing is served; zero once it serves no new client
 	stoppers []*Conn   // have stopped the server; the end of this process closes them
@@ -158,10 +158,7 @@ func (s *Server) status() *Status {
 	status := s.Status()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status.PID, status.Began, status.Clients = os.Getpid(), s.began, make([]Client, len(s.clients))
-	for i, c := range s.clients {
-		status.Clients[i] = *c
-	}
+	status.PID, status.Began, status.Clients = os.Getpid(), s.began, slices.Clone(s.clients)
 	return &status
 }
 
@@ -218,7 +215,7 @@ func (c *Conn) greet(limit time.Duration) (hello frame, err error) {
 
 // serve serves a client. Calling over makes the end of ctx no longer end its connection.
 func (s *Server) serve(ctx context.Context, c *Conn, from engine.Origin, over func() bool) {
-	client := &Client{PID: c.pid, Folder: from.Folder, Since: time.Now()}
+	client := Client{PID: c.pid, Folder: from.Folder, Since: time.Now()}
 	s.mu.Lock()
 	ended := s.until.IsZero()
 	if !ended {
@@ -233,7 +230,7 @@ func (s *Server) serve(ctx context.Context, c *Conn, from engine.Origin, over fu
 	left := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.clients = slices.DeleteFunc(s.clients, func(one *Client) bool { return one == client })
+		s.clients = slices.DeleteFunc(s.clients, func(one Client) bool { return one == client })
 	}
 	defer func() {
 		left()

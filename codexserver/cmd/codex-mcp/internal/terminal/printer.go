@@ -184,8 +184,7 @@ func (p *printer) event(m protocol.EventMsg) {
 	case protocol.StreamError:
 		p.broken()
 		p.open("note")
-		const what = "stream error: " // the engine's message may begin with it
-		p.prose(what, trimmed(strings.TrimPrefix(m.Message, what)))
+		p.prose("stream error: ", trimmed(strings.TrimPrefix(m.Message, "stream error: "))) // which engines say too
 	case protocol.Error:
 		p.broken()
 		p.failure = m.Message
