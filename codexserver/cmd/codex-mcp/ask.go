@@ -18,7 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -110,7 +109,6 @@ func (a *askOptions) read(piped bool) (string, error) {
 
 // Run runs codex-mcp ask on the standard streams.
 func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
-	defer program.SurviveBrokenPipes()()
 	console := terminal.Standard(os.Stdin, stdout, stderr)
 	prompt := ""
 	if !a.demo {

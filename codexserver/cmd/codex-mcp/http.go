@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
-	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/spf13/cobra"
 )
 
@@ -60,7 +59,6 @@ const challenge = `Bearer realm="codex-mcp"`
 
 // Run serves the one user who started the server, or prints the token.
 func (o *httpOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
-	defer program.SurviveBrokenPipes()()
 	c, err := configure(o.options, os.Getenv, o.logger(stderr))
 	if err != nil {
 		return err

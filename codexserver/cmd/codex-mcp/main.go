@@ -55,6 +55,7 @@ import (
 func main() {
 	box.Main() // first: this process may be a launcher, or a command that it confines
 	growStack(len(os.Args))
+	program.SurviveBrokenPipes() // until the end
 	// Commands must not get this process's inherited files, its environment or its memory.
 	if err := errors.Join(processes.SealDescriptors(), box.HideProcess()); err != nil {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
@@ -91,7 +92,6 @@ func run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 
 // Run serves the client on the standard streams, itself or by a server that clients share.
 func (o *options) Run(ctx context.Context, _, stderr io.Writer) error {
-	defer program.SurviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	c, err := configure(o, os.Getenv, o.logger(stderr))

@@ -118,7 +118,6 @@ func (o *options) makeAbsolute() (err error) {
 
 // runShared runs the shared server of a name for the command line of the process that started it.
 func runShared(ctx context.Context, name string, args []string, stderr io.Writer) error {
-	defer program.SurviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	o, err := parse("codex-mcp", args, stderr)

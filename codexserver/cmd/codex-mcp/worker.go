@@ -14,12 +14,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/codexmcp/codexmcp/internal/program"
 )
 
 // work runs this program as the worker of one user of codex-mcp-gateway.
 func work(ctx context.Context, stderr io.Writer) error {
-	defer program.SurviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	link, err := worker.Connect()
