@@ -294,7 +294,7 @@ func checkCodex(x *exam) error {
 		return err
 	}
 	defer bridge.Close() // only its report is needed
-	x.d.Codex = x.c.look(x, bridge, x.o.codex)
+	x.d.Codex = bridge.Check(x)
 	if err := x.d.Codex.Err; err != nil || x.o.engine == "native" {
 		return err
 	}

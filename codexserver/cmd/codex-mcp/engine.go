@@ -77,7 +77,9 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 	}
 	bridge, err := c.bridge(o.codex)
 	if err == nil && o.engine != "codex" {
-		report := c.look(ctx, bridge, o.codex)
+		limited, cancel := context.WithTimeout(ctx, 15*time.Second)
+		defer cancel()
+		report := bridge.Check(limited)
 		if reason, err = "found Codex "+report.Version, report.Err; err != nil {
 			if err := bridge.Close(); err != nil {
 				c.log.Warn("closing Codex", "error", err)
@@ -91,17 +93,6 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 		return nil, err
 	}
 	return c.native("Codex cannot be used: " + err.Error())
-}
-
-// look starts Codex and asks it who is signed in. It returns at once when there is no
-// program to start.
-func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at string) *appserver.Report {
-	if _, err := appserver.Find(at); err != nil {
-		return &appserver.Report{Err: err, Problem: err.Error()}
-	}
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	return bridge.Check(ctx)
 }
 
 func (c *configuration) native(reason string) (*choice, error) {
