@@ -31,22 +31,17 @@ func (p *printer) tick() {
 	switch now := time.Now(); {
 	case p.now.Doing == "":
 	case p.rewrites:
-		p.draw(p.now.Line(now, p.width()-1))
+		p.erase() // the next write does so, too
+		if p.drawn = !p.mid; p.drawn {
+			io.WriteString(p.w, cutting+plain(p.now.Line(now, p.width()-1))+breaking)
+		}
 	case now.Sub(p.printed) >= silence:
 		p.open("now")
 		p.line("· ", p.now.Line(now, 0))
 	}
 }
 
-// draw writes the line of what happens now below what was printed. The next write erases it.
-func (p *printer) draw(line string) {
-	p.erase()
-	if p.drawn = !p.mid; p.drawn {
-		io.WriteString(p.w, cutting+plain(line)+breaking)
-	}
-}
-
-// erase removes that line.
+// erase removes the line of what happens now, which stands below what was printed.
 func (p *printer) erase() {
 	if p.drawn {
 		io.WriteString(p.w, cleared)

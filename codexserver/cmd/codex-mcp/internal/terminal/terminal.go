@@ -87,12 +87,6 @@ func (s *session) hold() (release func()) {
 	return func() { <-s.busy }
 }
 
-// ended is how the call ended.
-type ended struct {
-	result client.Result
-	err    error
-}
-
 // Run runs a task on the server at the other end of t and returns the exit status. The
 // first os.Interrupt of signals interrupts the turn. A second one, or any other signal,
 // ends Run at once. When standard output cannot be written, or its reader is gone, Run
@@ -128,13 +122,15 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 	call, stop := context.WithCancel(running)
 	defer stop()
 	s.turn, s.stop = call, stop
-	done := make(chan ended, 1)
+	var result client.Result
+	var err error
+	done := make(chan struct{}) // closed when they are there
 	var work sync.WaitGroup
 	work.Go(func() {
-		result, err := s.call(running, call, t)
-		done <- ended{result, err}
+		defer close(done)
+		result, err = s.call(running, call, t)
 	})
-	end := func(e ended) int {
+	end := func(r client.Result, err error) int {
 		interrupted := call.Err() != nil
 		stop() // so that an open question ends
 		defer work.Wait()
@@ -142,7 +138,7 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 		defer s.hold()()
 		defer s.p.fresh()
 		s.over = true
-		return s.finish(e, interrupted)
+		return s.finish(&r, err, interrupted)
 	}
 	stopped := call.Done()
 	var late <-chan time.Time
@@ -150,17 +146,17 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 	defer second.Stop()
 	for {
 		select { // at random, so that a flood of events does not delay the others
-		case e := <-done:
-			return end(e)
+		case <-done:
+			return end(result, err)
 		case <-late:
-			return end(ended{err: context.Canceled})
+			return end(client.Result{}, context.Canceled)
 		case <-stopped: // by a signal, by an answer, or since the output has failed
 			stopped, late = nil, time.After(abortTime)
 		case s.failed = <-s.out.failed:
 			s.stopping()
 		case sig := <-signals:
 			if sig != os.Interrupt || call.Err() != nil {
-				return end(ended{err: context.Canceled})
+				return end(client.Result{}, context.Canceled)
 			}
 			s.stopping()
 		case <-second.C:
@@ -306,31 +302,31 @@ type result struct {
 }
 
 // finish prints how the call ended and returns the exit status.
-func (s *session) finish(e ended, interrupted bool) int {
-	code, failed, texts := StatusAnswered, StatusImpossible, []string{e.result.Answer}
-	worked := e.result.Usage != nil || len(e.result.Commands)+len(e.result.Refused) > 0 || s.p.message.last != ""
+func (s *session) finish(r *client.Result, err error, interrupted bool) int {
+	code, failed, texts := StatusAnswered, StatusImpossible, []string{r.Answer}
+	worked := r.Usage != nil || len(r.Commands)+len(r.Refused) > 0 || s.p.message.last != ""
 	if worked {
 		failed = StatusFailed
 	}
 	switch {
-	case e.err == nil:
-		texts = append(texts, e.result.Notes...)
-		for _, refusal := range e.result.Refused {
+	case err == nil:
+		texts = append(texts, r.Notes...)
+		for _, refusal := range r.Refused {
 			texts = append(texts, refusal.String())
 		}
-		if texts[0] == "" && len(texts) == 1 && len(e.result.Refused) == 0 {
-			texts = append(texts, cmp.Or(strings.TrimSpace(e.result.Content), "the model ended the turn without words"))
+		if texts[0] == "" && len(texts) == 1 && len(r.Refused) == 0 {
+			texts = append(texts, cmp.Or(strings.TrimSpace(r.Content), "the model ended the turn without words"))
 		}
-		if e.result.Status == protocol.StatusFailed || e.result.Status == protocol.StatusAborted {
+		if r.Status == protocol.StatusFailed || r.Status == protocol.StatusAborted {
 			code = failed
 		}
-		s.thread = cmp.Or(e.result.ThreadID, s.thread)
-	case errors.Is(e.err, context.Canceled):
+		s.thread = cmp.Or(r.ThreadID, s.thread)
+	case errors.Is(err, context.Canceled):
 		interrupted, texts[0] = true, "interrupted"
-	case errors.Is(e.err, jsonrpc.ErrClosed):
+	case errors.Is(err, jsonrpc.ErrClosed):
 		code, texts[0] = StatusImpossible, "the server is gone"
 	default:
-		code, texts[0] = failed, e.err.Error()
+		code, texts[0] = failed, err.Error()
 	}
 	if interrupted {
 		code = StatusInterrupted
@@ -352,8 +348,8 @@ func (s *session) finish(e ended, interrupted bool) int {
 		}
 		s.foot(worked)
 	}
-	nobody := func(r protocol.Refusal) bool { return r.By == string(approval.ByNobody) }
-	if code == StatusAnswered && (e.result.Status == protocol.StatusIncomplete || slices.ContainsFunc(e.result.Refused, nobody)) {
+	nobody := func(one protocol.Refusal) bool { return one.By == string(approval.ByNobody) }
+	if code == StatusAnswered && (r.Status == protocol.StatusIncomplete || slices.ContainsFunc(r.Refused, nobody)) {
 		return StatusFailed // the answer is not whole, or not all of it could be done
 	}
 	return code
