@@ -66,24 +66,23 @@ an engine or a network, and 130 after ctrl-C.`,
 
 // check fails for flags that cannot be used together, and for a folder that does not exist.
 func (a *askOptions) check(fs *pflag.FlagSet) (err error) {
-	names, words := []string{"cd"}, "--%s is for new conversations, and --resume continues an old one; leave out one of the two"
 	switch {
 	case a.demo && len(a.task) > 0:
 		return errors.New("--demo brings its own task")
 	case a.demo:
-		names, words = []string{"engine", "codex", "cd", "profile", "resume", "check"}, "--demo has its own engine, configuration and folder; leave out --%s"
+		for _, name := range []string{"engine", "codex", "cd", "profile", "resume", "check"} {
+			if fs.Changed(name) {
+				return fmt.Errorf("--demo has its own engine, configuration and folder; leave out --%s", name)
+			}
+		}
 	case !fs.Changed("resume"):
 		a.folder, err = existingFolder(a.folder)
-		return err
 	case a.resume == "":
 		return errors.New("--resume: want the id of a conversation, or last")
+	case fs.Changed("cd"):
+		return errors.New("--cd is for new conversations, and --resume continues an old one; leave out one of the two")
 	}
-	for _, name := range names {
-		if fs.Changed(name) {
-			return fmt.Errorf(words, name)
-		}
-	}
-	return nil
+	return err
 }
 
 var errNoTask = errors.New(`there is no task: pass it as an argument, as in codex-mcp ask "why do the tests fail?", or pass - to read it from standard input; --demo shows how it works`)
