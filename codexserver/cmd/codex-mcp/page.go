@@ -95,15 +95,15 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when 
 
 // offerLinks lets codex-mcp page print links to the page, which is of use without them too.
 func (c *configuration) offerLinks(engine string) (end func() error) {
+	end = func() error { return nil }
 	folder, err := shared.Open(c.home)
+	server := &shared.Server{Folder: folder, Link: c.page.Link, Status: func() shared.Status { return c.status(engine) }, Logger: c.log}
+	if err == nil {
+		end, err = folder.Close, server.Listen()
+	}
 	if err != nil {
 		c.log.Info("codex-mcp page prints no link to this page", "reason", err)
-		return func() error { return nil }
-	}
-	server := &shared.Server{Folder: folder, Link: c.page.Link, Status: func() shared.Status { return c.status(engine) }, Logger: c.log}
-	if err := server.Listen(); err != nil {
-		c.log.Info("codex-mcp page prints no link to this page", "reason", err)
-		return folder.Close
+		return end
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
