@@ -1,7 +1,6 @@
 package page
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"slices"
@@ -69,16 +68,9 @@ func (c *crowd) remove(conn net.Conn) bool {
 	return i >= 0
 }
 
-// connKey is the key of a request's connection in its context.
-type connKey struct{}
-
-func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
-}
-
-// isKnown keeps the connection of a request that had a token.
+// isKnown keeps the connection of a request that had a token. No other open connection has its address.
 func (c *crowd) isKnown(r *http.Request) {
-	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
-		c.remove(conn)
-	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.strangers = slices.DeleteFunc(c.strangers, func(s stranger) bool { return s.RemoteAddr().String() == r.RemoteAddr })
 }

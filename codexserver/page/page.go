@@ -78,7 +78,6 @@ func Listen(o *Options) (*Page, error) {
 // listen serves a listener until Close.
 func (p *Page) listen(l net.Listener) {
 	p.server = &http.Server{
-		ConnContext:                  withConn,
 		ConnState:                    p.crowd.follow,
 		Handler:                      http.HandlerFunc(p.serve),
 		DisableGeneralOptionsHandler: true,
