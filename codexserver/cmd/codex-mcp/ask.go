@@ -54,13 +54,11 @@ an engine or a network, and 130 after ctrl-C.`,
 			return a.check(cmd.Flags())
 		},
 	}
-	if o.names(cmd) {
-		fs := cmd.Flags()
-		fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
-		fs.StringVar(&a.lastly, "check", "", "run this `COMMAND` when the model says that it is done, and have it work on while that fails, three tries in all")
-		fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, and needs no key and no network")
-		fs.BoolVar(&a.json, "json", false, "print events and the result as JSON, one on each line")
-	}
+	fs := cmd.Flags()
+	fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
+	fs.StringVar(&a.lastly, "check", "", "run this `COMMAND` when the model says that it is done, and have it work on while that fails, three tries in all")
+	fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, and needs no key and no network")
+	fs.BoolVar(&a.json, "json", false, "print events and the result as JSON, one on each line")
 	return cmd
 }
 

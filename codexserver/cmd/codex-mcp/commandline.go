@@ -21,7 +21,7 @@ type runner func(ctx context.Context, stdout, stderr io.Writer) error
 // writes with one write, since grep -q closes a pipe after the first match. An error says what to correct.
 func parse(name string, args []string, stderr io.Writer) (*options, error) {
 	o := &options{name: name}
-	root := o.commands(args)
+	root := o.commands()
 	var said bytes.Buffer
 	root.SetOut(&said)
 	root.SetErr(stderr)
@@ -90,10 +90,8 @@ func programName(argv0 string) string {
 const about = `codex-mcp hands coding tasks of agents and editors that speak MCP to Codex, or to an
 engine of its own. It replaces codex mcp-server and takes the same flags.`
 
-// commands builds the tree of commands, which fill in o. A command has the flags that it uses; those that the
-// command line does not name have none, since clients start the server often. Nil names all.
-func (o *options) commands(line []string) *cobra.Command {
-	o.line = line
+// commands builds the tree of commands, which fill in o. A command has the flags that it uses.
+func (o *options) commands() *cobra.Command {
 	root := o.rootCommand()
 	// Codex up to 0.42 has the commands mcp and mcp serve.
 	server, old, older := o.serverCommand("mcp-server"), o.serverCommand("mcp"), o.serverCommand("serve")
@@ -104,9 +102,6 @@ func (o *options) commands(line []string) *cobra.Command {
 		root: {common, settings, serving}, server: {common, settings, serving}, old: {common, settings, serving}, older: {common, settings, serving},
 		http: {common, settings}, doctor: {common, settings}, ask: {common, settings},
 	} {
-		if cmd != root && !o.names(cmd) {
-			continue
-		}
 		for _, set := range sets {
 			cmd.Flags().AddFlagSet(set)
 		}
@@ -114,11 +109,6 @@ func (o *options) commands(line []string) *cobra.Command {
 	old.AddCommand(older)
 	root.AddCommand(server, old, http, ask, o.sharedCommand(), o.pageCommand(), o.rulesCommand(), doctor)
 	return root
-}
-
-// names reports whether the command line may name a command.
-func (o *options) names(cmd *cobra.Command) bool {
-	return o.line == nil || slices.Contains(o.line, cmd.Name())
 }
 
 func (o *options) rootCommand() *cobra.Command {
@@ -202,9 +192,7 @@ ten seconds at most, and costs no tokens.`,
 		Args:       cobra.NoArgs,
 		Run:        func(*cobra.Command, []string) { o.run = d.Run },
 	}
-	if o.names(cmd) {
-		cmd.Flags().BoolVar(&d.json, "json", false, "print JSON")
-		cmd.Flags().BoolVar(&d.start, "start", false, "also start the MCP servers of config.toml, and end them")
-	}
+	cmd.Flags().BoolVar(&d.json, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&d.start, "start", false, "also start the MCP servers of config.toml, and end them")
 	return cmd
 }

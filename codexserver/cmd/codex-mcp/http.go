@@ -47,10 +47,8 @@ By default only this machine can connect. For other machines set http.hosts and
 			return o.wantsServer(h.Run)
 		},
 	}
-	if o.names(cmd) {
-		h.Add(cmd.Flags())
-		cmd.Flags().BoolVar(&h.showToken, "show-token", false, "print the token and the configuration of clients, and exit")
-	}
+	h.Add(cmd.Flags())
+	cmd.Flags().BoolVar(&h.showToken, "show-token", false, "print the token and the configuration of clients, and exit")
 	return cmd
 }
 
