@@ -42,10 +42,7 @@ func Open(home string) (*Folder, error) {
 	}
 	// A group may have rights to what is above, as umask 002 gives them: the last folder is open and
 	// belongs to the user alone, and whoever listens is checked.
-	if err := owned(path, os.Lstat, 0o002); err != nil {
-		return nil, err
-	}
-	for _, name := range []string{"codex-mcp", "run"} {
+	for _, name := range []string{"", "codex-mcp", "run"} {
 		path = filepath.Join(path, name)
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
