@@ -147,11 +147,10 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 	if err != nil {
 		return fail(err)
 	}
-	for _, key := range config.Unknown(c.home, c.overrides, true) {
-		if a.strict {
-			break // choose refuses them
+	if !a.strict { // else choose refuses them
+		for _, key := range config.Unknown(c.home, c.overrides, true) {
+			fmt.Fprintln(console.Err, "codex-mcp: warning: unknown key:", terminal.Prose(key))
 		}
-		fmt.Fprintln(console.Err, "codex-mcp: warning: unknown key:", terminal.Prose(key))
 	}
 	a.forTerminal(c, console)
 	if task.Resume != "" {
