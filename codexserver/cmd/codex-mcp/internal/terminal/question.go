@@ -121,19 +121,21 @@ func (d *dialogue) print() {
 	}
 }
 
-// choices returns the answers.
+// choices returns the answers, in lines that the terminal need not break.
 func (d *dialogue) choices() string {
 	if d.fields != nil {
 		return "  y fill in   n decline   s stop"
 	}
-	all := "  y once"
+	all := "y once"
 	if d.again != "" {
 		all += "   a " + d.again
 	}
 	if d.always != "" {
 		all += "   w always"
 	}
-	return all + "   n deny   n WHY deny and say why   s stop"
+	all += "   n deny   n WHY deny and say why   s stop"
+	together := strings.NewReplacer("   ", "\u00a0\u00a0 ", " ", "\u00a0") // the words of an answer
+	return strings.NewReplacer("\u00a0", " ", "\n", "\n  ").Replace("  " + d.p.wrap(together.Replace(all), 2))
 }
 
 // decide reads a line and returns the answer that it is, or nil.
