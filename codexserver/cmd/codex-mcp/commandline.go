@@ -87,9 +87,6 @@ func programName(argv0 string) string {
 	return "codex-mcp"
 }
 
-const about = `codex-mcp hands coding tasks of agents and editors that speak MCP to Codex, or to an
-engine of its own. It replaces codex mcp-server and takes the same flags.`
-
 // commands builds the tree of commands, which fill in o. A command has the flags that it uses.
 func (o *options) commands() *cobra.Command {
 	root := o.rootCommand()
@@ -115,7 +112,8 @@ func (o *options) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   o.name,
 		Short: "Serve MCP on standard input and output",
-		Long: about + `
+		Long: `codex-mcp hands coding tasks of agents and editors that speak MCP to Codex, or to an
+engine of its own. It replaces codex mcp-server and takes the same flags.
 
 Without a command it serves MCP on standard input and output, like mcp-server.
 MCP clients start it; see the first example.`,
