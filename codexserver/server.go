@@ -146,14 +146,14 @@ func New(e engine.Engine, o *Options) *Server {
 		watch.Room = safefile.NewReserve(o.Home, turnRoom)
 	}
 	own := o.Home != "" && o.Tasks.Resolved().Mode != setting.TasksNever
-	table := tools.New(e, &tools.Options{
-		Calls: o.Calls, Report: watch, Home: o.Home, Store: o.Store,
-		Continues: own && *o.Tasks.Resolved().Resume,
-	})
 	folder := o.Folder
 	if folder == "" && len(o.Calls.Folders) > 0 {
 		folder = o.Calls.Folders[0]
 	}
+	table := tools.New(e, &tools.Options{
+		Calls: o.Calls, Report: watch, Folder: folder, Home: o.Home, Store: o.Store,
+		Continues: own && *o.Tasks.Resolved().Resume,
+	})
 	var tasks *mcp.Tasks
 	if own {
 		tasks = mcp.NewTasks(taskfile.New(o.Home, o.Store), o.Tasks)
@@ -165,7 +165,6 @@ func New(e engine.Engine, o *Options) *Server {
 		Version:      cmp.Or(o.Version, "dev"),
 		EngineName:   o.EngineName,
 		EngineReason: o.EngineReason,
-		Folder:       folder,
 		Tasks:        tasks,
 		MaxUnread:    cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread),
 		Logger:       log,

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 
@@ -58,8 +57,6 @@ func (s *Session) call(id jsonrpc.ID, host string, awaited, others thread.Attend
 	awaited.Submission, others.Submission = callID(id), callID(id)
 	return &tools.Call{
 		Threads: s.threads, Turns: s.turns, Awaited: awaited, Background: others, Host: host,
-		Folder:  func(context.Context) string { return cmp.Or(s.server.Folder, tools.ProjectFolder(s.ctx)) },
-		Folders: func(context.Context) []string { return tools.StartFolders(s.ctx, s.server.Folder) },
 	}
 }
 

@@ -86,24 +86,8 @@ func (c *Connection) setLevel(_ context.Context, p *mcptypes.SetLevelRequestPara
 // rootsTimeout is how long the request for the client's roots may take.
 const rootsTimeout = 5 * time.Second
 
-// folder returns the folder of the options, or the client's first root, or
-// [tools.ProjectFolder].
-func (c *Connection) folder(ctx context.Context) string {
-	folder := c.session.server.Folder
-	if folder == "" {
-		folder = cmp.Or(c.roots(ctx)...)
-	}
-	return cmp.Or(folder, tools.ProjectFolder(ctx))
-}
-
-// Folders returns the folders of the client: those in which the server was started, and the client's
-// roots.
-func (c *Connection) Folders(ctx context.Context) []string {
-	return append(tools.StartFolders(ctx, c.session.server.Folder), c.roots(ctx)...)
-}
-
-// roots returns the client's roots that are folders (MCP 2025-06-18, client/roots).
-func (c *Connection) roots(ctx context.Context) (folders []string) {
+// Roots returns the client's roots that are folders (MCP 2025-06-18, client/roots).
+func (c *Connection) Roots(ctx context.Context) (folders []string) {
 	if p := c.hello.Load().params; p == nil || p.Capabilities.Roots == nil {
 		return nil
 	}
@@ -206,7 +190,7 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 		defer stop()
 		tc.Until = until
 	}
-	tc.Folder, tc.Folders = c.folder, c.Folders
+	tc.Roots = c.Roots
 	result := c.session.server.Tools.Call(ctx, tc, p.Name, p.Arguments)
 	if tc.InBackground() {
 		o.detach()

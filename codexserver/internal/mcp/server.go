@@ -23,9 +23,6 @@ type Server struct {
 	// Version is the server's version. EngineName is the engine that runs the turns, and
 	// EngineReason why it was chosen.
 	Version, EngineName, EngineReason string
-	// Folder is the working folder of a thread whose caller does not name one. Default:
-	// the client's first root, or else [tools.ProjectFolder].
-	Folder string
 	// Tasks are the tasks of all sessions. Nil disables tasks.
 	Tasks *Tasks
 	// MaxUnread is how many bytes may wait for a client that reads slowly. From an eighth on, a turn

@@ -75,8 +75,8 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 		}
 	}
 	out := list{[]listRow{}, page.NextCursor}
-	if folders := StartFolders(ctx, c.Folder(ctx)); len(folders) > 0 {
-		here := paths.Real(folders[0])
+	if here, err := engine.Abs(ctx, c.folder(ctx)); err == nil {
+		here = paths.Real(here)
 		slices.SortStableFunc(page.Items, func(a, b protocol.ConversationSummary) int {
 			return cmp.Compare(elsewhere(a.Cwd, here), elsewhere(b.Cwd, here))
 		})

@@ -32,22 +32,33 @@ func ProjectFolder(ctx context.Context) string {
 	return folder
 }
 
-// StartFolders returns the folders in which a server was started for the client whose call ctx is:
-// folder, unless it is "", the client's project, and the process's own working folder.
-func StartFolders(ctx context.Context, folder string) []string {
-	all := []string{folder, ProjectFolder(ctx)}
+// Folders returns the folders in which a call of the client whose call ctx is may have commands write unasked: those in
+// which the server was started for it, and its roots.
+func (t *Table) Folders(ctx context.Context, roots Roots) []string {
+	all := []string{t.options.Folder, ProjectFolder(ctx)}
 	if engine.OriginOf(ctx) == nil {
 		wd, _ := os.Getwd()
 		all = append(all, wd)
 	}
+	if roots != nil {
+		all = append(all, roots(ctx)...)
+	}
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 
-// workingFolder makes a call's cwd absolute. A missing one is [Call.Folder]. With bounds it
-// returns the real path.
+// folder returns the folder of a call that names none, "" for that of this process. It may ask the client.
+func (c *Call) folder(ctx context.Context) string {
+	folder := c.table.options.Folder
+	if folder == "" && c.Roots != nil {
+		folder = cmp.Or(c.Roots(ctx)...)
+	}
+	return cmp.Or(folder, ProjectFolder(ctx))
+}
+
+// workingFolder makes a call's cwd absolute. With bounds it returns the real path.
 func (c *Call) workingFolder(ctx context.Context, cwd string) (string, error) {
 	if cwd == "" {
-		cwd = c.Folder(ctx)
+		cwd = c.folder(ctx)
 	}
 	cwd, err := engine.Abs(ctx, paths.Drive(runtime.GOOS, cwd))
 	if err != nil {

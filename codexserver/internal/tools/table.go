@@ -53,12 +53,8 @@ type Call struct {
 	Survival Survival
 	// Host is the name that the client has in its clientInfo, or "", for those who keep the call.
 	Host string
-	// Folder returns the folder to work in if the call does not name one. "" is the
-	// server's own. It may ask the client.
-	Folder func(context.Context) string
-	// Folders returns the folders of the client, in which a call may have commands write unasked. It
-	// may ask the client. Nil means that there are none.
-	Folders func(context.Context) []string
+	// Roots are those of the client.
+	Roots Roots
 
 	table *Table
 	leave func()   // reports to the limit that the turn does not begin; nil for tools without one
@@ -67,6 +63,9 @@ type Call struct {
 	begun *begun   // its turn; nil before it is about to be queued, and for tools without one
 	read  []*begun // the turns whose results the call returns
 }
+
+// Roots returns the folders that a client works in, for which it may be asked. Nil means that it has none.
+type Roots = func(context.Context) []string
 
 // Survival is how turns outlive their server.
 type Survival struct {
@@ -97,6 +96,9 @@ type Options struct {
 	Report changes.Options
 	// Store is asked before a turn begins. Nil is not.
 	Store safefile.Mirror
+	// Folder is the working folder of a thread whose caller does not name one. Default: the client's first root, or
+	// else [ProjectFolder].
+	Folder string
 	// Home is Codex's home. Without it there are no git worktrees and no reviews.
 	Home string
 	// Continues makes turns of tasks and in the background such that another process can

@@ -27,7 +27,9 @@ func (c *Call) newTurn(background bool) (*begun, thread.Attend) {
 }
 
 // caller returns who calls, for threads.
-func (c *Call) caller() admit.Caller { return c.table.Rules.Caller(c.Host, c.Folders) }
+func (c *Call) caller() admit.Caller {
+	return c.table.Rules.Caller(c.Host, func(ctx context.Context) []string { return c.table.Folders(ctx, c.Roots) })
+}
 
 // revive returns the thread with an id, which is resumed with cfg. It ends and refuses one whose folder a call may not
 // have.
