@@ -33,8 +33,8 @@ type call struct {
 	mu       *sync.Mutex // of the session's calls; the outlet has it, too
 	changed  chan struct{}
 	client   elicit.Client // of the newest request
-	alone    bool          // the turn continues without a request that waits for it, as that of a task does
 	late     bool          // the request waits longer than for a result, so the call becomes a task with its turn
+	alone    bool          // the turn continues without a request that waits for it, as that of a task does
 	inbox    inbox
 	turn     *turn.Turn // nil before it is queued, and for tools without one
 	taskable bool       // the call may become a task
@@ -201,12 +201,6 @@ func (c *call) attach(q *request, doing string, quiet bool) {
 		level: func() *mcptypes.LoggingLevel { return q.meta.LogLevel },
 	}, doing, quiet)
 	c.update(func() { c.client, c.late = q.client, false })
-}
-
-// detach ends the notifications for the request.
-func (c *call) detach() {
-	c.update(func() { c.late = false })
-	c.outlet.detach()
 }
 
 // complete returns a result in the types of this era. All its blocks are texts.

@@ -111,47 +111,45 @@ const gather = 20 * time.Millisecond
 // serve answers the request that waits for the call with the result of the call, with questions, or with
 // a task. If the request is cancelled it interrupts the turn.
 func (c *call) serve(q *request) (any, error) {
-	defer c.detach()
+	defer c.outlet.detach()
 	// A client that cancels does not return, even if the answer would have been a question.
 	context.AfterFunc(q.ctx, func() {
 		if cause := context.Cause(q.ctx); errors.Is(cause, jsonrpc.ErrCancelled) {
 			c.cancel(cause)
 		}
 	})
-	began, bound := time.Now(), false // bound by the deadline of the call
-	wait := q.ctx
-	if ts := c.session.server.Tasks; q.tasks && ts != nil { // a call that takes longer becomes a task
-		grace, stop := context.WithTimeoutCause(wait, ts.options.Grace, tools.ErrLimit)
-		defer stop()
-		wait = grace
-	}
+	began, most := time.Now(), c.mayTake(q)
 	for {
 		c.mu.Lock()
-		tasks := q.tasks && c.taskable
-		c.mu.Unlock()
-		if !bound && !tasks {
-			bound, wait = true, q.ctx
-			if most := c.mayTake(q); most > 0 {
-				limited, stop := context.WithDeadlineCause(q.ctx, began.Add(most), tools.ErrLimit)
-				defer stop()
-				wait = limited
-			}
+		tasks, limit := q.tasks && c.taskable, most
+		switch {
+		case tasks && c.late:
+			limit = 0
+		case tasks: // a call that takes longer becomes one
+			limit = max(c.session.server.Tasks.options.Grace, 1)
 		}
-		switch tools.Wait(wait, true, c) {
+		c.mu.Unlock()
+		wait, stop := q.ctx, context.CancelFunc(func() {})
+		if limit > 0 {
+			wait, stop = context.WithDeadlineCause(q.ctx, began.Add(limit), tools.ErrLimit)
+		}
+		reason := tools.Wait(wait, true, c)
+		stop()
+		switch reason {
 		case tools.Question:
 			if tasks {
 				if result := c.becomeTask(q.canAsk); result != nil {
 					return result, nil
 				}
 			}
-			if result := c.round(wait, q.canAsk); result != nil {
+			if result := c.round(q.ctx, q.canAsk); result != nil {
 				return result, nil
 			}
-		case tools.Limit: // the grace period is over, or the call takes as long as it may
-			wait = q.ctx
+		case tools.Limit:
 			if tasks {
 				c.update(func() { c.late = true })
-			} else {
+			} else { // the call takes as long as it may
+				most = 0
 				c.passes()
 			}
 		case tools.Cancel:
@@ -171,12 +169,12 @@ const maxRounds = 8
 
 // round returns the open questions as a result for a client that can be asked, after a wait for others, which are
 // sent with it, or nil if there are none any more. After too many rounds the turn continues in the background.
-func (c *call) round(wait context.Context, can bool) any {
+func (c *call) round(ctx context.Context, can bool) any {
 	if !can {
 		c.refuse()
 		return nil
 	}
-	wait, stop := context.WithTimeoutCause(wait, gather, tools.ErrLimit)
+	wait, stop := context.WithTimeoutCause(ctx, gather, tools.ErrLimit)
 	defer stop()
 	if tools.Wait(wait, false, c) != tools.Limit {
 		return nil
