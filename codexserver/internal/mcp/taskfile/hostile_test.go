@@ -43,8 +43,8 @@ func TestHostileIDs(t *testing.T) {
 		if _, err := s.Create(taskfile.Task{ID: id, Status: modern.TaskStatusWorking}); err == nil || len(err.Error()) > 2000 {
 			t.Errorf("%.300q was created, or the error is %.300v", id, err)
 		}
-		if _, err := s.Update(taskfile.Task{ID: id, Status: modern.TaskStatusWorking}); !errors.Is(err, taskfile.ErrNotServed) {
-			t.Errorf("%.300q: %v", id, err)
+		if _, err := s.Update(taskfile.Task{ID: id, Status: modern.TaskStatusWorking}); err == nil {
+			t.Errorf("%.300q was changed", id)
 		}
 	}
 	for _, thread := range []string{"", "a.b", "a/b", "..", "con.", strings.Repeat("x", 102), "ü"} {
@@ -113,9 +113,7 @@ func TestSwap(t *testing.T) {
 	s := newStore(t, home)
 	one, two := create(t, s), create(t, s)
 	must.OK(t, os.Rename(path(home, one.ID), path(home, two.ID)))
-	if got, _, err := s.Get(two.ID); err == nil || !strings.Contains(err.Error(), "member id") {
-		t.Errorf("%+v, %v", got, err)
-	}
+	unknown(t, s, two.ID)
 	unknown(t, s, one.ID)
 	id := strings.ToLower(two.ID)
 	two.Message = "again"

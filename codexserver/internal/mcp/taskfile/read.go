@@ -15,11 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-const (
-	// maxTasks is how many tasks of all servers are kept. The finished ones among the oldest are removed.
-	maxTasks = 4096
-)
-
 // Get returns a task of any server, from its file, and its owner. A task with the owner
 // [Gone] stays unfinished forever; the caller decides how to report it. The error wraps
 // [ErrUnknown] if the task does not exist.
@@ -129,10 +124,8 @@ func read(root *os.Root, id string) (t Task, err error) {
 		return Task{}, fmt.Errorf("%w %q", ErrUnknown, id)
 	case err != nil:
 		return Task{}, fmt.Errorf("reading the file of task %q: %w", id, err)
-	case t.ID != id && strings.EqualFold(t.ID, id): // on a file system that ignores case
+	case t.ID != id: // such as on a file system that ignores case
 		return Task{}, fmt.Errorf("%w %q", ErrUnknown, id)
-	case t.ID != id:
-		return Task{}, fmt.Errorf("reading the file of task %q: member id names another task, %q", id, t.ID)
 	}
 	return t, nil
 }
@@ -148,45 +141,32 @@ func (s *Store) Sweep(by time.Time) error {
 		return err
 	}
 	defer root.Close()
-	var infos []fs.FileInfo
-	for _, f := range files {
-		if info, err := f.Info(); err == nil { // or it was removed meanwhile
-			infos = append(infos, info)
-		}
-	}
-	slices.SortFunc(infos, func(a, b fs.FileInfo) int {
-		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
-	})
 	var failed []error
-	tasks := 0
-	for _, info := range infos {
-		id, isTask := fileID(info.Name())
-		if age := by.Sub(info.ModTime()); isTask {
-			tasks++
-			err = s.sweepTask(root, id, by, age, tasks > s.most)
-		} else {
-			err = s.sweepOther(root, info.Name(), age)
+	for _, f := range files {
+		info, err := f.Info()
+		if err == nil {
+			old := by.Sub(info.ModTime()) > Keep
+			if id, isTask := fileID(f.Name()); !isTask {
+				err = s.sweepOther(root, f.Name(), old)
+			} else if old { // a task is kept for at least that long after it changed
+				err = s.sweepTask(root, id, by)
+			}
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrUnknown) {
-			failed = append(failed, fmt.Errorf("sweeping %s: %w", info.Name(), err))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrUnknown) { // or it was removed meanwhile
+			failed = append(failed, fmt.Errorf("sweeping %s: %w", f.Name(), err))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// sweepTask removes a task that has expired, or that is finished and one too many. Its file has an age.
-func (s *Store) sweepTask(root *os.Root, id string, by time.Time, age time.Duration, tooMany bool) error {
-	// A file is kept for at least that long after its task changed, so younger files need
-	// not be read.
-	if age <= Keep && !tooMany {
-		return nil
-	}
+// sweepTask removes a task that has expired.
+func (s *Store) sweepTask(root *os.Root, id string, by time.Time) error {
 	t, o, err := s.load(root, id)
 	switch {
 	case err != nil:
 		return err
-	case o == NoOwner && (tooMany || !t.Expires.After(by)):
-	case o != Gone || age <= Keep:
+	case o == NoOwner && !t.Expires.After(by):
+	case o != Gone:
 		return nil
 	case t.Expires.IsZero():
 		t.Expires = stamp(by).Add(Keep)
@@ -198,14 +178,14 @@ func (s *Store) sweepTask(root *os.Root, id string, by time.Time, age time.Durat
 }
 
 // sweepOther removes what killed servers have left.
-func (s *Store) sweepOther(root *os.Root, name string, age time.Duration) error {
+func (s *Store) sweepOther(root *os.Root, name string, old bool) error {
 	instance, isLock := strings.CutPrefix(name, lockPrefix)
 	switch {
 	case isLock && isSecret(instance):
 		if o, err := s.owner(root, instance); err != nil || o != Gone {
 			return err
 		}
-	case strings.HasPrefix(name, tempPrefix) && age > Keep:
+	case strings.HasPrefix(name, tempPrefix) && old:
 	default:
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 var (
 	// ErrUnknown reports a task that does not exist, or a malformed id.
 	ErrUnknown = errors.New("unknown task")
-	// ErrNotServed reports a change of a task that the store does not serve: the task has
+	// ErrNotServed reports a change by a closed store, or a task that cannot be taken over: it has
 	// finished, or another server serves it, or takes it over at this moment.
 	ErrNotServed = errors.New("the task has finished, or is not served by this server")
 )
@@ -30,11 +30,9 @@ type Store struct {
 	dir    string
 	mirror safefile.Mirror
 	server Server
-	most   int // tasks that a sweep leaves, but for unfinished ones
 
 	changes sync.RWMutex // read-locked by each change
 	closed  bool         // guarded by changes
-	served  sync.Map     // the ids of the unfinished tasks of this store
 
 	mu   sync.Mutex
 	lock *claim.Owner // nil before the first task
@@ -45,7 +43,7 @@ type Store struct {
 func New(home string, mirror safefile.Mirror) *Store {
 	host, _ := os.Hostname() // only for display
 	return &Store{
-		dir: filepath.Join(home, "codex-mcp", "tasks"), mirror: safefile.MirrorOf(mirror), most: maxTasks,
+		dir: filepath.Join(home, "codex-mcp", "tasks"), mirror: safefile.MirrorOf(mirror),
 		server: Server{Instance: rand.Text(), PID: os.Getpid(), Host: host, Started: stamp(time.Now())},
 	}
 }
@@ -56,35 +54,24 @@ func New(home string, mirror safefile.Mirror) *Store {
 func (s *Store) Create(t Task) (Task, error) {
 	t = s.own(t)
 	t.Created = t.Updated
-	return t, s.change("creating", t.ID, func(root *os.Root, serves bool) (bool, error) {
-		if _, err := root.Lstat(fileName(t.ID)); err == nil {
-			return serves, fs.ErrExist
-		}
+	return t, s.change("creating", t.ID, func(root *os.Root) error {
 		err := s.put(root, t)
 		if err != nil {
 			_ = s.mirror.Delete(s.path(t.ID)) // the client does not get this task
 			_ = root.Remove(fileName(t.ID))
 		}
-		return err == nil && !t.Finished(), err
+		return err
 	})
 }
 
-// Update replaces a task that this store serves. T is the task that [Store.Create]
+// Update replaces an unfinished task that this store serves. T is the task that [Store.Create] or [Store.Adopt]
 // returned, with another status, message or result. When Update returns, the change survives a crash of the system.
 //
-// Update returns the task as written. After a status that finishes the task the error is an
-// [ErrNotServed]. After any other error the file is unchanged, and the caller may call
+// Update returns the task as written. After an error the file is unchanged, and the caller may call
 // Update again.
 func (s *Store) Update(t Task) (Task, error) {
-	err := s.change("changing", t.ID, func(root *os.Root, serves bool) (bool, error) {
-		if !serves {
-			return false, ErrNotServed
-		}
-		t = s.own(t)
-		err := s.put(root, t)
-		return err != nil || !t.Finished(), err
-	})
-	return t, err
+	t = s.own(t)
+	return t, s.change("changing", t.ID, func(root *os.Root) error { return s.put(root, t) })
 }
 
 // Adopt makes this store serve an unfinished task whose server is [Gone] and that another can continue, and returns it as
@@ -93,7 +80,7 @@ func (s *Store) Update(t Task) (Task, error) {
 // GiveUp gives the task up for its server from before: the owner is [Gone] again.
 func (s *Store) Adopt(id string) (t Task, giveUp func() error, err error) {
 	var before Server
-	err = s.change("taking over", id, func(root *os.Root, serves bool) (bool, error) {
+	err = s.change("taking over", id, func(root *os.Root) error {
 		err := claim.Alone(filepath.Join(s.dir, guardFile), func() error {
 			found, owner, err := s.load(root, id)
 			switch {
@@ -112,31 +99,25 @@ func (s *Store) Adopt(id string) (t Task, giveUp func() error, err error) {
 		if errors.Is(err, safefile.ErrLocked) {
 			err = ErrNotServed
 		}
-		return serves || err == nil, err
+		return err
 	})
 	return t, func() error {
-		return s.change("returning", id, func(root *os.Root, _ bool) (bool, error) {
+		return s.change("returning", id, func(root *os.Root) error {
 			t.Server = before
-			return false, s.put(root, t)
+			return s.put(root, t)
 		})
 	}, err
 }
 
 // Remove removes a task that this store serves, which no client knows.
 func (s *Store) Remove(id string) error {
-	return s.change("removing", id, func(root *os.Root, serves bool) (bool, error) {
-		if !serves {
-			return false, ErrNotServed
-		}
-		return false, s.remove(root, id)
-	})
+	return s.change("removing", id, func(root *os.Root) error { return s.remove(root, id) })
 }
 
-// change calls write for a task. Write gets the folder and whether
-// this store serves the task, and returns whether it does from then on. Doing is for the error.
+// change calls write with the folder, to change a task. Doing is for the error.
 // [Store.Close] waits for write: a file must not be written after the lock was released,
 // because another process may already have reported the task as lost.
-func (s *Store) change(doing, id string, write func(root *os.Root, serves bool) (bool, error)) (err error) {
+func (s *Store) change(doing, id string, write func(root *os.Root) error) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s task %.200q: %w", doing, id, err)
@@ -152,13 +133,7 @@ func (s *Store) change(doing, id string, write func(root *os.Root, serves bool) 
 		return err
 	}
 	defer root.Close()
-	_, serves := s.served.Load(id)
-	if serves, err = write(root, serves); serves {
-		s.served.Store(id, true)
-	} else {
-		s.served.Delete(id)
-	}
-	return err
+	return write(root)
 }
 
 // join makes and opens the folder, and locks this server's file. It checks each time that

@@ -172,13 +172,8 @@ func check(t Task) error {
 		wrong bool
 		words string
 	}{
-		{t.Created.IsZero(), "created is missing"},
-		{t.Updated.IsZero(), "updated is missing"},
 		{finished && t.Expires.IsZero(), "expires is missing"},
-		{t.Server.Started.IsZero(), "server.started is missing"},
 		{!isSecret(t.Server.Instance), "server.instance is not made of letters and digits, or too short or long"},
-		{finished && t.Did != nil, "did must be missing with this status"},
-		{finished && t.Resume != nil, "resume must be missing with this status"},
 		{(t.Status == modern.TaskStatusCompleted) != (t.Result != nil), "result must be there with the status completed alone"},
 		{notObject(t.Did), "did is not an object"},
 		{t.Resume != nil && (t.Resume.Turn == nil || notObject(t.Resume.Turn)), "resume.turn is not an object"},
