@@ -5,12 +5,10 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/slots"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -121,12 +119,10 @@ func (s *Session) keep(now *turn.Turn, changed <-chan struct{}, file taskfile.Ta
 		case <-now.Done():
 			return
 		}
-		written, err := s.server.Tasks.store.Update(next)
-		if err != nil { // it is kept in memory
+		var err error
+		if file, err = s.server.Tasks.store.Update(next); err != nil { // it is kept in memory
 			s.Log().Warn("the file of a task", "task", file.ID, "error", err)
-			written = next
 		}
-		file = written
 		kept(file)
 	}
 }
@@ -147,47 +143,33 @@ func (t *task) end() {
 	c.mu.Lock()
 	file, cancelled := t.file, t.cancelled
 	c.mu.Unlock()
-	if cancelled {
+	switch fails := c.result.IsError != nil && *c.result.IsError; {
+	case cancelled:
 		file.Status, file.Message = modern.TaskStatusCancelled, "cancelled by the client"
-	} else {
-		result, _ := modern.Encode(t.session.server.complete(t.answer())) // its parts always encode
+	case fails && c.session.ctx.Err() != nil: // another process may read it, which does not know that this server was stopped
+		if c.turn != nil {
+			file.Did = c.turn.Did()
+		}
+		t.session.lose(&file)
+	default:
+		result, _ := modern.Encode(t.session.server.complete(c.result)) // its parts always encode
 		file.Status, file.Message, file.Result = modern.TaskStatusCompleted, "done", jsontext.Value(result)
-		if isError(c.result) {
+		if fails {
 			file.Message = "ended with an error"
 		}
 	}
 	file.Did, file.Resume = nil, nil // the result has what it did
-	written, err := tasks.store.Update(file)
+	file, err := tasks.store.Update(file)
 	if err != nil {
-		written = file
-		written.Updated = time.Now()
-		written.Expires = written.Updated.Add(taskfile.Keep)
 		c.session.Log().Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
 	}
-	c.update(func() { t.file = written })
+	c.update(func() { t.file = file })
 	if err == nil { // it is served from its file
 		tasks.mu.Lock()
 		defer tasks.mu.Unlock()
 		delete(tasks.byID, file.ID)
 	}
 }
-
-// answer returns the result of the call, for a client that may read it from another process: it does not know
-// that this server was stopped.
-func (t *task) answer() *mcptypes.CallToolResult {
-	c := t.call
-	if c.session.ctx.Err() == nil || !isError(c.result) {
-		return c.result
-	}
-	did := t.file.Did
-	if c.turn != nil {
-		did = c.turn.Did()
-	}
-	answer, _ := tools.Ended(t.file.Thread(), did)
-	return answer
-}
-
-func isError(r *mcptypes.CallToolResult) bool { return r.IsError != nil && *r.IsError }
 
 const (
 	// sweepEvery is how often expired files are removed.

@@ -140,7 +140,7 @@ func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan 
 	case t.owner == taskfile.Other:
 		return t.shared(fmt.Sprintf("served by process %d: %s", f.Server.PID, plain.OneLine(f.Message, 0))).Working(), false, nil
 	case t.owner == taskfile.Gone:
-		f = t.lost()
+		t.session.lose(&f)
 	}
 	ended := t.shared(plain.OneLine(f.Message, 0))
 	ended.PollIntervalMs, ended.TTLMs = nil, new(f.Expires.Sub(f.Created).Milliseconds())
@@ -170,17 +170,15 @@ func (t *task) shared(message string) modern.Task {
 	}
 }
 
-// lost returns the file of a task whose server is gone as that of one that has ended.
-func (t *task) lost() taskfile.Task {
-	f := t.file
+// lose makes the file of a task whose server is gone, or was stopped, that of one that has ended.
+func (s *Session) lose(f *taskfile.Task) {
 	answer, did := tools.Ended(f.Thread(), f.Did)
 	if did != "" {
 		did = "; " + did
 	}
-	result, _ := modern.Encode(t.session.server.complete(answer)) // its parts always encode
+	result, _ := modern.Encode(s.server.complete(answer)) // its parts always encode
 	f.Status, f.Message, f.Result = modern.TaskStatusCompleted, "the server ended while this task ran"+did, jsontext.Value(result)
 	if f.Expires.IsZero() {
 		f.Expires = time.Now().Add(taskfile.Keep)
 	}
-	return f
 }

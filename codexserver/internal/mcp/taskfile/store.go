@@ -67,8 +67,8 @@ func (s *Store) Create(t Task) (Task, error) {
 // Update replaces an unfinished task that this store serves. T is the task that [Store.Create] or [Store.Adopt]
 // returned, with another status, message or result. When Update returns, the change survives a crash of the system.
 //
-// Update returns the task as written. After an error the file is unchanged, and the caller may call
-// Update again.
+// Update returns the task as written, or as it was to be: after an error the file is unchanged, and the caller may
+// call Update again.
 func (s *Store) Update(t Task) (Task, error) {
 	t = s.own(t)
 	return t, s.change("changing", t.ID, func(root *os.Root) error { return s.put(root, t) })
