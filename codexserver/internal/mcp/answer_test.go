@@ -179,52 +179,6 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-const changedNothing = "An answer about `touch` came after its limit, and changed nothing."
-
-// TestLateAnswer accepts a question after its limit. The result says so if the turn goes on meanwhile.
-func TestLateAnswer(t *testing.T) {
-	const limit = 2 * time.Minute
-	for prompt, said := range map[string]bool{"touch wait:5m": true, "touch": false} {
-		options := func(t *testing.T) *codexserver.Options {
-			return &codexserver.Options{Home: testenv.Home(t), Changes: codexserver.ChangeOptions{Read: new(false)}, Approvals: elicit.Options{Timeout: time.Minute}, Tasks: codexserver.TaskOptions{Grace: -1}}
-		}
-		judge := func(t *testing.T, result string) {
-			t.Helper()
-			if strings.Count(result, changedNothing) >= 2 != said { // in the texts, and in the structured content
-				t.Errorf("the result: %s", result)
-			}
-		}
-		bubble(t, "task, "+prompt, func(t *testing.T) {
-			p := codexserver.New(servertest.Script(), options(t)).Principal(t.Context(), "ann")
-			defer p.Close()
-			a := arrive(t, p, servertest.Polls, true)
-			_, task := begin(t, a, servertest.Polls, prompt)
-			about := func(method, more string) string {
-				raw, err := a.Send(t.Context(), method, fmt.Sprintf(`"taskId":%q%s`, task, more))
-				return fmt.Sprint(string(raw), err)
-			}
-			about("tasks/get", "")
-			pass(limit)
-			for range 2 {
-				about("tasks/update", `,"inputResponses":{"q1":{"action":"accept"}}`)
-			}
-			pass(10 * time.Minute)
-			synctest.Wait()
-			judge(t, about("tasks/get", ""))
-		})
-		bubble(t, "handshake, "+prompt, func(t *testing.T) {
-			c := servertest.Join(t, codexserver.New(servertest.Script(), options(t)), servertest.Host{
-				Era: servertest.Handshake, Deaf: true, Answer: servertest.After(limit, servertest.Accept),
-			})
-			result := make(chan string, 1)
-			go func() { result <- c.Use(t.Context(), "codex", promptOf(prompt)) }()
-			pass(limit + time.Second)
-			pass(10 * time.Minute)
-			judge(t, <-result)
-		})
-	}
-}
-
 // TestPending has a turn with many open questions, its own and those of MCP servers. No more are
 // open than the limit of pending ones says.
 func TestPending(t *testing.T) {

@@ -81,9 +81,7 @@ func (c *Connection) AskFor(call string) Ask {
 	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 		asked := *r.Question // a copy, because others read it
 		asked.Extra = codexMembers(call, r)
-		out := c.hello.Load().asker.Ask(ctx, &asked)
-		c.ends(ctx, r, out)
-		return out, nil
+		return c.hello.Load().asker.Ask(ctx, &asked), nil
 	}
 }
 

@@ -2,12 +2,10 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -24,8 +22,6 @@ const (
 	// drain is how long requests may continue after a client with a handshake has disconnected.
 	// It is enough for short requests, but not for a turn.
 	drain = 50 * time.Millisecond
-	// maxExpired is how many questions are remembered that had no answer in time.
-	maxExpired = 64
 )
 
 // Connection is one connection to a client of one era or both, from its first message to its last.
@@ -42,7 +38,6 @@ type Connection struct {
 	began, ended bool        // a session of the client, and its input
 	drained      *time.Timer // nil until both
 	level        mcptypes.LoggingLevel
-	expired      []*approval.Request // questions that had no answer in time
 }
 
 // hello is what the client says of itself. It does not change.
@@ -107,13 +102,6 @@ func (c *Connection) Handler(before jsonrpc.Handler) jsonrpc.Handler {
 // counts.
 func (c *Connection) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.Hooks, inline ...string) *jsonrpc.Peer {
 	hooks.InputEnd = func(error) { c.note(&c.ended) }
-	problem := hooks.Problem
-	hooks.Problem = func(err error, line []byte) {
-		c.problem(err)
-		if problem != nil {
-			problem(err, line)
-		}
-	}
 	named := jsonrpc.Methods(append(inline,
 		mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name(), modern.ServerDiscover.Name(),
 		modern.TasksGet.Name(), modern.TasksUpdate.Name(), modern.TasksCancel.Name(),
@@ -177,31 +165,6 @@ func (c *Connection) Limited(h jsonrpc.Handler) jsonrpc.Handler {
 		}
 		return h.ServeRPC(ctx, r)
 	})
-}
-
-// ends remembers a question that the client may still answer. Ctx is that of the question.
-func (c *Connection) ends(ctx context.Context, r *approval.Request, out elicit.Outcome) {
-	if out.Reason != elicit.ReasonTimeout && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.expired = append(c.expired, r)
-	c.expired = c.expired[max(0, len(c.expired)-maxExpired):]
-}
-
-// problem says an answer that comes after the limit of its question to the caller of the turn.
-func (c *Connection) problem(err error) {
-	if !errors.Is(err, jsonrpc.ErrNoCall) {
-		return
-	}
-	c.mu.Lock()
-	all := c.expired
-	c.expired = nil
-	c.mu.Unlock()
-	for _, r := range all {
-		c.session.turns.AnsweredLate(r)
-	}
 }
 
 // speaks reports whether the session's version of MCP is version or a newer one. It returns

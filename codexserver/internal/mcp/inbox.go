@@ -26,10 +26,9 @@ type inbox struct {
 	canAsk bool        // the client of the first request can be asked
 	life   int         // how many servers have had the call before
 
-	open    map[string]*question         // by key
-	expired map[string]*approval.Request // by the keys of questions that had no answer in time
-	keys    int                          // how many questions there were
-	rounds  int                          // how many results had questions
+	open   map[string]*question // by key
+	keys   int                  // how many questions there were
+	rounds int                  // how many results had questions
 }
 
 // question is an open question of a call.
@@ -42,10 +41,7 @@ type question struct {
 }
 
 func newInbox(first elicit.Client, o *elicit.Options) inbox {
-	return inbox{
-		slots: slots.New(cmp.Or(o.MaxPending, elicit.DefaultMaxPending)), canAsk: first.CanAsk(),
-		open: map[string]*question{}, expired: map[string]*approval.Request{},
-	}
+	return inbox{slots: slots.New(cmp.Or(o.MaxPending, elicit.DefaultMaxPending)), canAsk: first.CanAsk(), open: map[string]*question{}}
 }
 
 // requests returns the open questions for the client, which gets them now. The caller holds c.mu.
@@ -70,38 +66,28 @@ func (c *call) refuse() {
 	})
 }
 
-// take answers open questions. It ignores unknown keys, keys that are not in keys unless that is nil, and
-// second answers. The caller of the turn learns of answers that are too late, once.
+// take answers open questions. It ignores unknown keys, keys that are not in keys unless that is nil, second answers
+// and those that are too late.
 func (c *call) take(keys []string, answers map[string]jsontext.Value) {
-	b := &c.inbox
-	var late []*approval.Request
 	c.update(func() {
 		for key, answer := range answers {
-			one, request := b.open[key], b.expired[key]
-			switch {
-			case keys != nil && !slices.Contains(keys, key):
-			case one != nil:
-				one.answer = stdjson.RawMessage(answer.Clone())
-				if !one.sent.IsZero() {
-					one.took = time.Since(one.sent)
-				}
-				close(one.answered)
-				delete(b.open, key)
-			case request != nil:
-				late = append(late, request)
-				delete(b.expired, key)
+			one := c.inbox.open[key]
+			if one == nil || keys != nil && !slices.Contains(keys, key) {
+				continue
 			}
+			one.answer = stdjson.RawMessage(answer.Clone())
+			if !one.sent.IsZero() {
+				one.took = time.Since(one.sent)
+			}
+			close(one.answered)
+			delete(c.inbox.open, key)
 		}
 	})
-	for _, r := range late {
-		c.session.turns.AnsweredLate(r)
-	}
 }
 
 // exchange opens the question of an elicitation/create request that build makes for the client, and waits for
-// its answer. R is what is to be approved, nil for a question of another party. A question that has no answer in
-// time ends the call if the client is gone.
-func (c *call) exchange(ctx context.Context, r *approval.Request, build func(elicit.Client) (stdjson.RawMessage, error)) (q *question, err error) {
+// its answer. A question that has no answer in time ends the call if the client is gone.
+func (c *call) exchange(ctx context.Context, build func(elicit.Client) (stdjson.RawMessage, error)) (q *question, err error) {
 	c.mu.Lock()
 	client := c.client
 	c.mu.Unlock()
@@ -124,11 +110,6 @@ func (c *call) exchange(ctx context.Context, r *approval.Request, build func(eli
 		return nil, ctx.Err()
 	}
 	defer leave()
-	if r == nil { // the board limits the others
-		var cancel context.CancelFunc
-		ctx, cancel = c.session.server.Approvals.WithTimeout(ctx)
-		defer cancel()
-	}
 	ctx, cancel := context.WithTimeout(ctx, approve.MaxOpen)
 	defer cancel()
 	b, key := &c.inbox, ""
@@ -149,9 +130,6 @@ func (c *call) exchange(ctx context.Context, r *approval.Request, build func(eli
 	c.update(func() {
 		_, open = b.open[key]
 		delete(b.open, key)
-		if open && r != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			b.expired[key] = r
-		}
 	})
 	if open {
 		return nil, ctx.Err()
@@ -169,7 +147,7 @@ func (c *call) ask(ctx context.Context, r *approval.Request) (elicit.Outcome, er
 		return r.Question.ReadError(elicit.ErrUnsupported, o), nil
 	}
 	var asked *elicit.Question
-	q, err := c.exchange(ctx, r, func(client elicit.Client) (stdjson.RawMessage, error) {
+	q, err := c.exchange(ctx, func(client elicit.Client) (stdjson.RawMessage, error) {
 		asked = r.Question.For(client, o)
 		return asked.InputRequest(client, o)
 	})
@@ -189,7 +167,9 @@ func (c *call) elicit(ctx context.Context, f *approval.Foreign) (stdjson.RawMess
 	if c.over() {
 		return nil, elicit.ErrUnsupported // the turn continues in the background
 	}
-	q, err := c.exchange(ctx, nil, func(client elicit.Client) (stdjson.RawMessage, error) { return f.Question().InputRequest(client, nil) })
+	ctx, cancel := c.session.server.Approvals.WithTimeout(ctx) // the board limits those of the engine
+	defer cancel()
+	q, err := c.exchange(ctx, func(client elicit.Client) (stdjson.RawMessage, error) { return f.Question().InputRequest(client, nil) })
 	if err != nil {
 		return nil, err
 	}

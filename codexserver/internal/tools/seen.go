@@ -243,13 +243,6 @@ func (ts *Seen) ended(t *begun, end func(), lost bool) {
 	slices.Reverse(ts.list)
 }
 
-// AnsweredLate records that an answer to a question came after its limit. The result of its turn says so, if it still runs.
-func (ts *Seen) AnsweredLate(r *approval.Request) {
-	if t := ts.of(thread.CanonicalID(r.Thread.ID)); t != nil {
-		t.Remark("An answer about " + turn.Subject(r) + " came after its limit, and changed nothing.")
-	}
-}
-
 // place returns the client of the call as a place for questions, or nil if it cannot be asked.
 func (c *Call) place() *approve.Place {
 	if ask := c.Awaited.Ask; ask != nil && ask.Can() {
