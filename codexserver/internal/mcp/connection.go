@@ -112,7 +112,7 @@ func (c *Connection) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.
 			return named(r) || r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState") && era.Meta(r.Params) != nil
 		},
 		Batches:        func() bool { return c.hello.Load().client.ProtocolVersion == batches },
-		MaxConcurrent:  maxLong + spare,
+		MaxConcurrent:  2*maxLong + spare,
 		MaxUnsent:      2 * c.session.server.MaxUnread,
 		LenientVersion: true, // as the server of 2025 did
 		LenientAnswers: true, // but for ids: an approval counts for exactly its question
@@ -145,19 +145,11 @@ func (c *Connection) Close() error {
 	return err
 }
 
-// enter is [slots.Limit.Enter] for a request that may take long.
-func (c *Connection) enter() (leave func(), err error) {
-	if leave, err = c.session.open.Enter(""); err != nil {
-		err = jsonrpc.Errorf(jsonrpc.CodeOverloaded, "overloaded: %v", err)
-	}
-	return leave, err
-}
-
 // Limited returns the handler of a method that may take long. It counts the method's requests.
 func (c *Connection) Limited(h jsonrpc.Handler) jsonrpc.Handler {
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if !r.IsNotification() {
-			leave, err := c.enter()
+			leave, err := c.session.enter()
 			if err != nil {
 				return nil, err
 			}

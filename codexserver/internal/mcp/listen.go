@@ -17,6 +17,11 @@ const tick = time.Second
 // listen acknowledges a subscription and keeps it open until the client cancels the
 // request. Only tasks change on this server, lists do not.
 func (s *Session) listen(q *request) (any, error) {
+	leave, err := s.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	var p modern.SubscriptionsListenRequestParams
 	if err := p.UnmarshalJSON(q.rpc.Params); err != nil {
 		return nil, Invalid("", "%v", err)
@@ -34,7 +39,7 @@ func (s *Session) listen(q *request) (any, error) {
 		}
 	}
 	meta := &modern.NotificationMetaObject{SubscriptionID: &q.rpc.ID}
-	err := modern.NotificationsSubscriptionsAcknowledged.Notify(q.ctx, q.rpc.Peer(), &modern.SubscriptionsAcknowledgedNotificationParams{Meta: meta, Notifications: granted})
+	err = modern.NotificationsSubscriptionsAcknowledged.Notify(q.ctx, q.rpc.Peer(), &modern.SubscriptionsAcknowledgedNotificationParams{Meta: meta, Notifications: granted})
 	if err != nil {
 		return nil, err
 	}

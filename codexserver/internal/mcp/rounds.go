@@ -28,13 +28,11 @@ func (s *Session) callTool(q *request) (any, error) {
 	case p.state != nil:
 		return s.retry(q, p)
 	}
-	return s.long(q, func(q *request) (any, error) {
-		c, err := s.newCall(q, p)
-		if err != nil {
-			return nil, err
-		}
-		return c.serve(q)
-	})
+	c, err := s.newCall(q, p)
+	if err != nil {
+		return nil, err
+	}
+	return c.serve(q)
 }
 
 // params are the params of tools/call.
@@ -90,18 +88,13 @@ func (s *Session) newParams(raw stdjson.RawMessage) (*params, error) {
 
 // retry takes the answers of a retry, on the read loop, and then serves its call in another goroutine.
 func (s *Session) retry(q *request, p *params) (any, error) {
-	leave, err := s.open.Enter("")
-	if err != nil { // the state remains valid
-		return nil, err
-	}
 	c, keys, err := s.calls.resume(*p.state, p.digest)
 	if err != nil {
-		leave()
 		return nil, err
 	}
 	c.attach(q, "thinking", false) // before the turn continues
 	c.take(keys, p.answers)
-	s.later(q.rpc, leave, func() (any, error) { return c.serve(q) })
+	s.later(q.rpc, func() (any, error) { return c.serve(q) })
 	return nil, nil
 }
 

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// maxLong is how many requests that may take long are handled at a time, of both eras, and how many
-	// calls of 2026-07-28 may be unfinished, including those that wait for their client. More are refused,
+	// maxLong is how many requests that may take long are handled at a time, but for calls of 2026-07-28, and how many
+	// of those may be unfinished, including those that wait for their client. More are refused,
 	// because they would wait for calls that may never end.
 	maxLong = 4096
 	// maxReads is how many task files the session reads at a time. Each read may need a thread.
@@ -40,7 +40,7 @@ type Session struct {
 	leave   context.CancelFunc
 
 	calls calls
-	open  *slots.Limit // requests that may take long
+	open  *slots.Limit // requests that may take long, but for calls of 2026-07-28
 	pace  pace
 	last  atomic.Pointer[metadata] // of the last request
 	reads chan struct{}            // has an element for each task file that is being read
@@ -112,7 +112,7 @@ func (s *Session) serve(ctx context.Context, r *jsonrpc.Request, meta jsontext.V
 	case modern.ToolsCall.Name():
 		return s.callTool(q)
 	case modern.SubscriptionsListen.Name():
-		return s.long(q, s.listen)
+		return s.listen(q)
 	}
 	if s.server.Tasks != nil {
 		s.continueAll(nil)
@@ -124,22 +124,19 @@ func (s *Session) serve(ctx context.Context, r *jsonrpc.Request, meta jsontext.V
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not in MCP %s, or not served", r.Method, modern.ProtocolVersion)
 }
 
-// long handles a request that may take long. It fails if there are too many.
-func (s *Session) long(q *request, handle func(*request) (any, error)) (any, error) {
-	leave, err := s.open.Enter("")
-	if err != nil {
-		return nil, err
+// enter is [slots.Limit.Enter] for a request that may take long.
+func (s *Session) enter() (leave func(), err error) {
+	if leave, err = s.open.Enter(""); err != nil {
+		err = jsonrpc.Errorf(jsonrpc.CodeOverloaded, "overloaded: %v", err)
 	}
-	defer leave()
-	return handle(q)
+	return leave, err
 }
 
-// later answers a request in another goroutine with what answer returns, and then leaves s.open: the peer does not
-// bound what is answered later than on the read loop.
-func (s *Session) later(r *jsonrpc.Request, leave func(), answer func() (any, error)) {
+// later answers a request in another goroutine with what answer returns. The caller bounds such requests: the peer does
+// not bound what is answered later than on the read loop.
+func (s *Session) later(r *jsonrpc.Request, answer func() (any, error)) {
 	reply := r.Responder()
 	s.Go(func() {
-		defer leave()
 		var result any
 		err := stack.Guard(s.Log(), r.Method, func() (err error) { // the peer does so only on its own goroutines
 			result, err = answer()

@@ -33,11 +33,12 @@ func (s *Session) serveTask(q *request) (any, error) {
 	if t := s.live(id); t != nil {
 		return t.serve(q, params)
 	}
-	leave, err := s.open.Enter("")
+	leave, err := s.enter()
 	if err != nil {
 		return nil, err
 	}
-	s.later(q.rpc, leave, func() (any, error) {
+	s.later(q.rpc, func() (any, error) {
+		defer leave()
 		t, err := s.find(id)
 		if err != nil {
 			return nil, err
