@@ -145,20 +145,6 @@ func (c *Connection) Close() error {
 	return err
 }
 
-// Limited returns the handler of a method that may take long. It counts the method's requests.
-func (c *Connection) Limited(h jsonrpc.Handler) jsonrpc.Handler {
-	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		if !r.IsNotification() {
-			leave, err := c.session.enter()
-			if err != nil {
-				return nil, err
-			}
-			defer leave()
-		}
-		return h.ServeRPC(ctx, r)
-	})
-}
-
 // speaks reports whether the session's version of MCP is version or a newer one. It returns
 // true before initialize.
 func (c *Connection) speaks(version string) bool {

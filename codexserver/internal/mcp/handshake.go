@@ -165,7 +165,7 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 		}
 	}
 	if !tools.IsShort(p.Name) {
-		leave, err := c.session.enter()
+		leave, err := c.session.Enter()
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ const tick = time.Second
 // listen acknowledges a subscription and keeps it open until the client cancels the
 // request. Only tasks change on this server, lists do not.
 func (s *Session) listen(q *request) (any, error) {
-	leave, err := s.enter()
+	leave, err := s.Enter()
 	if err != nil {
 		return nil, err
 	}

@@ -124,8 +124,8 @@ func (s *Session) serve(ctx context.Context, r *jsonrpc.Request, meta jsontext.V
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not in MCP %s, or not served", r.Method, modern.ProtocolVersion)
 }
 
-// enter is [slots.Limit.Enter] for a request that may take long.
-func (s *Session) enter() (leave func(), err error) {
+// Enter is [slots.Limit.Enter] for a request that may take long.
+func (s *Session) Enter() (leave func(), err error) {
 	if leave, err = s.open.Enter(""); err != nil {
 		err = jsonrpc.Errorf(jsonrpc.CodeOverloaded, "overloaded: %v", err)
 	}

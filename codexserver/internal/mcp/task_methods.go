@@ -33,7 +33,7 @@ func (s *Session) serveTask(q *request) (any, error) {
 	if t := s.live(id); t != nil {
 		return t.serve(q, params)
 	}
-	leave, err := s.enter()
+	leave, err := s.Enter()
 	if err != nil {
 		return nil, err
 	}

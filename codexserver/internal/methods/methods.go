@@ -36,24 +36,14 @@ type session struct {
 	listening sync.Map // by the id of a subscription, what ends it
 }
 
-// Register adds the methods of a client to m, as its default: each group only if the engine has its
-// interface, and none before the first is called, since most clients call none.
+// Register adds the methods of a client to m, each group only if the engine has its interface.
 func (s *Server) Register(m *jsonrpc.Mux, client *mcp.Connection) {
-	all := sync.OnceValue(func() *jsonrpc.Mux { return s.methods(client) })
-	m.Default(jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		return all().ServeRPC(ctx, r)
-	}))
-}
-
-// methods returns the methods of a client.
-func (s *Server) methods(client *mcp.Connection) *jsonrpc.Mux {
-	m, ss := &jsonrpc.Mux{}, &session{client: client, server: s}
+	ss := &session{client: client, server: s}
 	ss.addConversationMethods(m)
 	if a, ok := s.Engine.(engine.Accounts); ok {
 		ss.addAccountMethods(m, a)
 	}
 	ss.addWorkspaceMethods(m, s.Engine)
-	return m
 }
 
 // Inline returns the methods to handle on the read loop: those whose order matters, and those
@@ -68,9 +58,14 @@ func Inline() []string {
 // handleLong adds a method that may take long. It is refused while too many requests that may
 // take long are handled.
 func handleLong[P, R any](ss *session, m *jsonrpc.Mux, method string, f func(context.Context, P) (R, error)) {
-	own := &jsonrpc.Mux{}
-	jsonrpc.Handle(own, method, f)
-	m.Handle(method, ss.client.Limited(own))
+	jsonrpc.Handle(m, method, func(ctx context.Context, p P) (result R, err error) {
+		leave, err := ss.client.Session().Enter()
+		if err != nil {
+			return result, err
+		}
+		defer leave()
+		return f(ctx, p)
+	})
 }
 
 type empty = struct{}
@@ -109,7 +104,12 @@ func (ss *session) addAccountMethods(m *jsonrpc.Mux, a engine.Accounts) {
 		}
 		return status, nil
 	})
-	m.Handle("logoutChatGpt", ss.client.Limited(jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	m.Handle("logoutChatGpt", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		leave, err := ss.client.Session().Enter()
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
 		var p empty
 		if err := r.Bind(&p); err != nil {
 			return nil, err
@@ -123,7 +123,7 @@ func (ss *session) addAccountMethods(m *jsonrpc.Mux, a engine.Accounts) {
 		}
 		ss.client.Notify("authStatusChange", empty{})
 		return nil, nil
-	})))
+	}))
 }
 
 func (ss *session) addWorkspaceMethods(m *jsonrpc.Mux, e engine.Engine) {
