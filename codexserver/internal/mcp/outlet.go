@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,15 +75,6 @@ func (o *outlet) detach() {
 	}
 }
 
-// changed sends as progress that a turn does something else.
-func (o *outlet) changed(t *turn.Turn) {
-	o.session.calls.mu.Lock()
-	defer o.session.calls.mu.Unlock()
-	if o.turn = t; o.to != nil && o.to.token != nil && !o.quiet {
-		o.tell()
-	}
-}
-
 // progress sends what happens now, as a heartbeat.
 func (o *outlet) progress() {
 	o.session.calls.mu.Lock()
@@ -121,14 +113,20 @@ func (o *outlet) Event(e thread.Event) {
 	if o.ended(e.Msg) {
 		return
 	}
+	o.session.calls.mu.Lock()
+	defer o.session.calls.mu.Unlock()
+	o.turn = cmp.Or(e.Turn, o.turn)
+	if o.to == nil {
+		return
+	}
 	if e.Notice != "" {
 		o.warn(e.Notice)
 	}
-	if e.Sent() {
+	if e.Sent() && o.to.events {
 		o.send(e.Thread.ID, e.Event)
 	}
-	if e.Turn != nil {
-		o.changed(e.Turn)
+	if e.Turn != nil && o.to.token != nil && !o.quiet { // it does something else
+		o.tell()
 	}
 }
 
@@ -146,18 +144,13 @@ func (o *outlet) ended(m protocol.EventMsg) bool {
 	return false
 }
 
-// send sends an event.
+// send sends an event. The caller holds the mutex.
 func (o *outlet) send(thread string, e protocol.Event) {
 	if m, ok := e.Msg.(protocol.SessionConfigured); ok {
 		m.InitialMessages = nil // a caller of a tool does not need the history
 		e.Msg = m
 	}
-	o.session.calls.mu.Lock()
-	defer o.session.calls.mu.Unlock()
 	to := o.to
-	if to == nil || !to.events {
-		return
-	}
 	o.gap.send(to.peer, o.session.server.MaxUnread, e, func(e protocol.Event) {
 		params, err := eventParams(to.request, thread, e)
 		o.session.sendEvent(to.peer, "codex/event", params, err, o.overflow)
@@ -202,13 +195,8 @@ func (s *Session) notify(peer *jsonrpc.Peer, method string, params any, overflow
 	}
 }
 
-// warn sends a log message of the level warning, if the client wants those.
+// warn sends a log message of the level warning, if the client wants those. The caller holds the mutex.
 func (o *outlet) warn(words string) {
-	o.session.calls.mu.Lock()
-	defer o.session.calls.mu.Unlock()
-	if o.to == nil {
-		return
-	}
 	wants := []mcptypes.LoggingLevel{mcptypes.LoggingLevelDebug, mcptypes.LoggingLevelInfo, mcptypes.LoggingLevelNotice, mcptypes.LoggingLevelWarning}
 	if least := o.to.level(); least == nil || !slices.Contains(wants, *least) {
 		return
