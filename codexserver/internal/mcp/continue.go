@@ -62,10 +62,14 @@ func (s *Session) continueAll(ask *approve.Place) <-chan struct{} {
 	return s.known
 }
 
+// maxContinued is how many servers may end while a turn works. A turn that ends its server each time, such as
+// by its memory, is given up.
+const maxContinued = 5
+
 // continueAs continues a task of a server that was killed, if this server does that, see continueAll for ask. If
 // another session does, it waits for that. What prevents it is logged.
 func (s *Session) continueAs(file taskfile.Task, ask *approve.Place) {
-	if !s.server.Tasks.continues() || file.Resume == nil {
+	if !s.server.Tasks.continues() || file.Resume == nil || file.Resume.Ended >= maxContinued {
 		return
 	}
 	if err := s.continued(file.ID, ask); err != nil && !errors.Is(err, taskfile.ErrNotServed) {
@@ -89,7 +93,7 @@ func (s *Session) continued(id string, ask *approve.Place) error {
 		return err
 	}
 	k := *file.Resume
-	cut := tools.Unfinished{Thread: file.Thread(), Resume: k.Turn, Did: file.Did, Ended: k.Ended}
+	cut := tools.Unfinished{Thread: file.Thread(), Resume: k.Turn, Did: file.Did}
 	if k.Background {
 		err = s.continueInBackground(file, k, cut, ask)
 	} else {

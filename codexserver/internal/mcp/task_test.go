@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -275,21 +277,28 @@ func (seenTurn) Asked(*approval.Request)                      {}
 func (seenTurn) Decided(*approval.Request, approval.Decision) {}
 func (s seenTurn) End(error)                                  { s.note("ended") }
 
-// TestContinuedIsObserved polls a task of a killed server. The next server's observer learns of the turn.
+// TestContinuedIsObserved polls a task of a killed server. The next server's observer learns of the turn, unless it has
+// ended too many servers.
 func TestContinuedIsObserved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		left, id := killedTask(t, lostWork)
-		next := heir{lostWork, make(chan struct{}), make(chan struct{}, 1)}
-		close(next.may)
-		s := &seen{}
-		p := serveHome(t, next, left, s)
-		if _, err := p.Send(t.Context(), "tasks/get", fmt.Sprintf(`"taskId":%q`, id)); err != nil {
-			t.Error(err)
-		}
-		p.End()
-		const want = "turn\ntask_started\ntask_complete\nended\n"
-		must.Equal(t, "the result", want, strings.ReplaceAll(s.String(), "session_configured\n", ""))
-	})
+	for ended, want := range map[string]string{"4": "turn\ntask_started\ntask_complete\nended\n", "5": ""} {
+		bubble(t, ended, func(t *testing.T) { continued(t, ended, want) })
+	}
+}
+
+func continued(t *testing.T, ended, want string) {
+	left, id := killedTask(t, lostWork)
+	path := filepath.Join(left, "codex-mcp", "tasks", "task-"+id+".json")
+	file := bytes.Replace(must.Get(os.ReadFile(path))(t), []byte(`"resume":{`), []byte(`"resume":{"ended":`+ended+`,`), 1)
+	must.OK(t, os.WriteFile(path, file, 0o600))
+	next := heir{lostWork, make(chan struct{}), make(chan struct{}, 1)}
+	close(next.may)
+	s := &seen{}
+	p := serveHome(t, next, left, s)
+	if _, err := p.Send(t.Context(), "tasks/get", fmt.Sprintf(`"taskId":%q`, id)); err != nil {
+		t.Error(err)
+	}
+	p.End()
+	must.Equal(t, "the result", want, strings.ReplaceAll(s.String(), "session_configured\n", ""))
 }
 
 // TestTaskPolledWhileItIsTakenOver polls a task of a killed server while the next server takes

@@ -20,13 +20,7 @@ type Unfinished struct {
 	Thread string
 	// Resume is the last [turn.Turn.Resume], and Did the last [turn.Turn.Did].
 	Resume, Did jsontext.Value
-	// Ended is how many servers have ended while the turn worked.
-	Ended int
 }
-
-// maxContinued is how many servers may end while a turn works. A turn that ends its server each time, such as
-// by its memory, is given up.
-const maxContinued = 5
 
 // Continues reports whether turns of processes that have ended are continued.
 func (t *Table) Continues() bool {
@@ -55,7 +49,6 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 	if before.Began.IsZero() {
 		before.Began = time.Now()
 	}
-	before.Ended = u.Ended
 	t.sweep(c.Turns) // after what was killed
 	c.table = t
 	b, a := c.newTurn(false)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
@@ -85,12 +84,7 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 		}
 	}
 	in.Key = b.Order.Key
-	if b.Order.Ended > maxContinued {
-		b.Queue(life)
-		b.End(&engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", b.Order.Ended)}, a.Ended)
-	} else {
-		th.Begin(life, a, in)
-	}
+	th.Begin(life, a, in)
 	if background {
 		c.Turns.keep(b)
 		return b.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")

@@ -42,8 +42,6 @@ type Resume struct {
 	Schema jsontext.Value `json:"schema,omitzero"`
 	// Worktree is the one that the call made for the thread.
 	Worktree *protocol.Worktree `json:"worktree,omitzero"`
-	// Ended is how many servers have ended while the turn worked.
-	Ended int `json:"-"`
 }
 
 // Resume returns what another process needs to continue the turn, or nil if none does, such
