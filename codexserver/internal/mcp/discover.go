@@ -1,14 +1,9 @@
 package mcp
 
 import (
-	"bytes"
-	"encoding/json"
-	"slices"
-
 	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // listLife is how long clients may cache a list, in milliseconds. Lists do not change while
@@ -37,30 +32,11 @@ func (s *Session) discover() (any, error) {
 
 func (s *Session) listTools() (any, error) {
 	result := &modern.ListToolsResult{Meta: s.server.meta(), TTLMs: listLife, CacheScope: modern.CacheScopePrivate}
-	for _, t := range s.server.Tools.List() {
-		if s.principal() != "" { // its requests come over HTTP
-			t.InputSchema = mirrored(t.InputSchema)
-		}
+	for _, t := range s.server.Tools.List(s.principal() != "") { // whose requests come over HTTP
 		result.Tools = append(result.Tools, modern.Tool{
 			Meta: t.Meta, Annotations: t.Annotations, Description: t.Description, Title: t.Title,
 			InputSchema: t.InputSchema, Name: t.Name, OutputSchema: t.OutputSchema,
 		})
 	}
 	return result, nil
-}
-
-// mirrored returns a tool's schema. If it has the argument threadId, the result asks
-// clients for [era.HeaderThread].
-func mirrored(schema json.RawMessage) json.RawMessage {
-	d := jsontext.NewDecoder(bytes.NewReader(schema))
-	for {
-		t, err := d.ReadToken()
-		if err != nil {
-			return schema // at its end
-		}
-		if t.Kind() == '{' && d.StackPointer() == "/properties/threadId" {
-			at := d.InputOffset()
-			return slices.Concat(schema[:at], []byte(`"x-mcp-header":"`+era.ParamThread+`",`), schema[at:])
-		}
-	}
 }

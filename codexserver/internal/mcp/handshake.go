@@ -120,7 +120,7 @@ func filePath(uri string) (string, bool) {
 }
 
 func (c *Connection) listTools(context.Context, *mcptypes.ListToolsRequestParams) (*mcptypes.ListToolsResult, error) {
-	list := c.session.server.Tools.List()
+	list := c.session.server.Tools.List(false)
 	for i := range list {
 		if !c.speaks("2025-06-18") {
 			list[i].Title, list[i].OutputSchema = nil, nil

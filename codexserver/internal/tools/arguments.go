@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
+	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,6 +19,7 @@ import (
 
 // schema is the JSON schema of an argument, of all of a tool, or of a result.
 type schema struct {
+	Header               string         `json:"x-mcp-header,omitzero"`
 	Type                 string         `json:"type,omitzero"`
 	Enum                 []string       `json:"enum,omitempty"`
 	Items                *schema        `json:"items,omitzero"`
@@ -103,11 +105,14 @@ func (o *schema) encode() []byte {
 	return b
 }
 
-// schema returns the schema of the arguments without some of them.
-func (t *tool) schema(without []string) *schema {
+// schema returns the schema of the arguments without some of them. With mirror clients repeat threadId in a header.
+func (t *tool) schema(without []string, mirror bool) *schema {
 	o := schemaOf(reflect.TypeOf(t.arguments()), func(_ reflect.StructField, name string, member *schema) bool {
 		if i := slices.Index(t.about, name); i >= 0 && i%2 == 0 {
 			member.Description = t.about[i+1]
+		}
+		if mirror && name == "threadId" {
+			member.Header = era.ParamThread
 		}
 		return !slices.Contains(without, name)
 	})
@@ -119,7 +124,7 @@ func (t *tool) schema(without []string) *schema {
 
 // input returns the schema of all arguments. It makes it at its first call.
 func (t *tool) input() *schema {
-	t.once.Do(func() { t.whole = t.schema(nil) })
+	t.once.Do(func() { t.whole = t.schema(nil, false) })
 	return t.whole
 }
 

@@ -159,13 +159,15 @@ func can[E any](t *Table) bool {
 // Has reports whether the table has a tool.
 func (t *Table) Has(name string) bool { return find(t.tools, name).name != "" }
 
-// List returns the tools as clients see them, in a fixed order.
-func (t *Table) List() []mcptypes.Tool {
+// List returns the tools as clients see them, in a fixed order. If they mirror arguments, they are asked for
+// [era.HeaderThread].
+func (t *Table) List(mirror bool) []mcptypes.Tool {
 	all := make([]mcptypes.Tool, len(t.tools))
 	for i, one := range t.tools {
+		in := one.schema(slices.Concat(one.unsaid, t.lockedOf(one)), mirror)
 		all[i] = mcptypes.Tool{
 			Name: one.name, Title: new(t.named(one.title, t.Title())), Description: new(t.named(one.description, t.Title())), Annotations: one.hints,
-			InputSchema: t.encode(one.schema(slices.Concat(one.unsaid, t.lockedOf(one)))), Meta: t.meta(one),
+			InputSchema: t.encode(in), Meta: t.meta(one),
 		}
 		if one.result != nil {
 			all[i].OutputSchema = t.encode(one.result())

@@ -455,3 +455,15 @@ func TestArgumentsAsTexts(t *testing.T) {
 		t.Error("a locked argument was read")
 	}
 }
+
+// TestMirrored asks clients that mirror arguments for a header exactly if the tool has the argument threadId.
+func TestMirrored(t *testing.T) {
+	for _, mirror := range []bool{false, true} {
+		for _, one := range New(engine.TurnFunc(nil), nil).List(mirror) {
+			want := mirror && strings.Contains(string(one.InputSchema), `"threadId":{`)
+			if got := strings.Count(string(one.InputSchema), `"threadId":{"x-mcp-header":"Thread-Id","type":"string"`); got == 1 != want {
+				t.Errorf("%t: %s", mirror, one.InputSchema)
+			}
+		}
+	}
+}

@@ -275,7 +275,7 @@ func TestDiffWithoutSnapshot(t *testing.T) {
 func schema(t testing.TB) *outputschema.Schema {
 	t.Helper()
 	var doc any
-	must.OK(t, json.Unmarshal(tools.New(engine.TurnFunc(nil), nil).List()[0].OutputSchema, &doc))
+	must.OK(t, json.Unmarshal(tools.New(engine.TurnFunc(nil), nil).List(false)[0].OutputSchema, &doc))
 	closeObjects(doc)
 	closed := must.Get(json.Marshal(doc))(t)
 	return must.Get(outputschema.Compile(closed))(t)
@@ -318,7 +318,7 @@ func TestShortSchemaNamesAll(t *testing.T) {
 		Required   []string
 		Properties map[string]struct{ Type string }
 	}
-	for i, one := range tools.New(engine.TurnFunc(nil), nil).List()[:2] {
+	for i, one := range tools.New(engine.TurnFunc(nil), nil).List(false)[:2] {
 		must.OK(t, json.Unmarshal(one.OutputSchema, &objects[i], json.MatchCaseInsensitiveNames(true)))
 	}
 	if diff := cmp.Diff(objects[0], objects[1]); diff != "" || len(objects[1].Properties) == 0 {
