@@ -20,16 +20,10 @@ const (
 	extensionEvents = "io.github.codexmcp/events"
 )
 
-// request is one request with its metadata.
+// request is one request with its _meta.
 type request struct {
-	ctx context.Context
-	rpc *jsonrpc.Request
-	*metadata
-}
-
-// metadata is the decoded _meta of a request.
-type metadata struct {
-	raw    string
+	ctx    context.Context
+	rpc    *jsonrpc.Request
 	meta   modern.RequestMetaObject
 	client elicit.Client
 	// canAsk reports whether the client can be asked. tasks and events report whether it supports tasks
@@ -39,29 +33,9 @@ type metadata struct {
 	bare bool
 }
 
-// newRequest returns a request with its _meta. It keeps the last _meta decoded, because a
-// client that polls repeats it. If asks is false, the client is treated as one without
-// elicitation.
-func (s *Session) newRequest(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, asks bool) (*request, error) {
-	m := s.last.Load()
-	if m == nil || m.raw != string(meta) {
-		var err error
-		if m, err = newMetadata(meta); err != nil {
-			return nil, err
-		}
-		s.last.Store(m)
-	}
-	if !asks {
-		deaf := *m
-		deaf.client.Capabilities, deaf.canAsk = nil, false
-		m = &deaf
-	}
-	return &request{ctx, r, m}, nil
-}
-
-// newMetadata decodes the _meta of a request. It checks the version first, because in
-// another version the other members may have another meaning.
-func newMetadata(meta jsontext.Value) (*metadata, error) {
+// newRequest returns a request with its _meta. It checks the version first, because in another version the other
+// members may have another meaning. If asks is false, the client is treated as one without elicitation.
+func newRequest(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, asks bool) (*request, error) {
 	m, err := members("/_meta", meta)
 	if err != nil {
 		return nil, err
@@ -80,11 +54,14 @@ func newMetadata(meta jsontext.Value) (*metadata, error) {
 	case capabilities.Kind() != '{':
 		return nil, Invalid("/_meta/"+escape(modern.MetaClientCapabilities), "want an object")
 	}
-	q := &metadata{raw: string(meta), client: elicit.RequestClient(stdjson.RawMessage(meta))}
+	q := &request{ctx: ctx, rpc: r, client: elicit.RequestClient(stdjson.RawMessage(meta))}
 	if err := q.meta.UnmarshalJSON([]byte(meta)); err != nil {
 		return nil, Invalid("/_meta", "%v", err)
 	}
 	q.bare = len(bytes.TrimSpace(capabilities[1:len(capabilities)-1])) == 0 && q.meta.ProgressToken == nil
+	if !asks {
+		q.client.Capabilities = nil
+	}
 	q.canAsk = q.client.CanAsk()
 	_, q.tasks = q.meta.ClientCapabilities.Extensions[extensionTasks]
 	_, q.events = q.meta.ClientCapabilities.Extensions[extensionEvents]

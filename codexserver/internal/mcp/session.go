@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -42,10 +41,9 @@ type Session struct {
 	calls calls
 	open  *slots.Limit // requests that may take long, but for calls of 2026-07-28
 	pace  pace
-	last  atomic.Pointer[metadata] // of the last request
-	reads chan struct{}            // has an element for each task file that is being read
-	once  sync.Once                // for the work of servers that were killed
-	known chan struct{}            // closed when that continues here
+	reads chan struct{} // has an element for each task file that is being read
+	once  sync.Once     // for the work of servers that were killed
+	known chan struct{} // closed when that continues here
 }
 
 // NewSession returns a session of the principal of threads, which must be closed. Its turns end with ctx.
@@ -100,7 +98,7 @@ func (s *Session) principal() string { return s.threads.Principal() }
 
 // serve answers a request with its _meta. It answers unknown and removed methods with -32601.
 func (s *Session) serve(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, asks bool) (any, error) {
-	q, err := s.newRequest(ctx, r, meta, asks)
+	q, err := newRequest(ctx, r, meta, asks)
 	if err != nil {
 		return nil, err
 	}
