@@ -182,10 +182,9 @@ func (c *Connection) Call(ctx context.Context, method string, params, result any
 // Notify queues a notification.
 func (c *Connection) Notify(method string, params any) { c.session.notify(c.peer, method, params, nil) }
 
-// SendEvent sends an event, unless err says that it could not be written. The session ends if
-// too many bytes wait for the client.
-func (c *Connection) SendEvent(method string, params any, err error) {
-	c.session.sendEvent(c.peer, method, params, err, c.stop)
+// SendEvent sends an event. Begin is the beginning of its params. The session ends if too many bytes wait for the client.
+func (c *Connection) SendEvent(method string, begin []byte, e protocol.Event) {
+	c.session.sendEvent(c.peer, method, begin, e, c.stop)
 }
 
 // Listener returns a receiver of events that sends them. While too many bytes wait for the

@@ -152,34 +152,24 @@ func (o *outlet) send(thread string, e protocol.Event) {
 	}
 	to := o.to
 	o.gap.send(to.peer, o.session.server.MaxUnread, e, func(e protocol.Event) {
-		params, err := eventParams(to.request, thread, e)
-		o.session.sendEvent(to.peer, "codex/event", params, err, o.overflow)
+		b := append(make([]byte, 0, 256), `{"_meta":{"requestId":`...) // room for a delta
+		b = append(b, to.request.String()...)
+		if thread != "" { // it has begun
+			b, _ = jsontext.AppendQuote(append(b, `,"threadId":`...), thread)
+		}
+		o.session.sendEvent(to.peer, "codex/event", append(b, `},`...), e, o.overflow)
 	})
 }
 
-// eventParams returns the params of codex/event. The request is the zero ID for an event that no call waits for.
-// The thread is "" before it has begun.
-func eventParams(request jsonrpc.ID, thread string, e protocol.Event) (json.RawMessage, error) {
-	b := append(make([]byte, 0, 256), '{') // room for a delta
-	if request != (jsonrpc.ID{}) {
-		b = append(append(b, `"_meta":{"requestId":`...), request.String()...)
-		if thread != "" {
-			b, _ = jsontext.AppendQuote(append(b, `,"threadId":`...), thread)
-		}
-		b = append(b, `},`...)
-	}
-	b, _ = jsontext.AppendQuote(append(b, `"id":`...), e.ID) // an error reports invalid UTF-8
+// sendEvent sends an event, see notify. Begin is the beginning of its params.
+func (s *Session) sendEvent(peer *jsonrpc.Peer, method string, begin []byte, e protocol.Event, overflow func()) {
+	b, _ := jsontext.AppendQuote(append(begin, `"id":`...), e.ID) // an error reports invalid UTF-8
 	b, err := protocol.AppendEvent(append(b, `,"msg":`...), e.Msg)
-	return append(b, '}'), err
-}
-
-// sendEvent sends an event, unless err says that it could not be written, see notify.
-func (s *Session) sendEvent(peer *jsonrpc.Peer, method string, params any, err error, overflow func()) {
 	if err != nil {
 		s.Log().Error("event not sent", "error", err)
 		return
 	}
-	s.notify(peer, method, params, overflow)
+	s.notify(peer, method, json.RawMessage(append(b, '}')), overflow)
 }
 
 // notify queues a notification. It drops it if the connection is closed or too many bytes are waiting. In that

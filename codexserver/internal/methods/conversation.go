@@ -85,9 +85,7 @@ func (ss *session) addListener(_ context.Context, p protocol.AddConversationList
 // sendListenerEvent sends an event to a listener of a conversation.
 func (ss *session) sendListenerEvent(thread string, e protocol.Event) {
 	b, _ := jsontext.AppendQuote([]byte(`{"conversationId":`), thread) // the error reports invalid UTF-8
-	b, _ = jsontext.AppendQuote(append(b, `,"id":`...), e.ID)
-	b, err := protocol.AppendEvent(append(b, `,"msg":`...), e.Msg)
-	ss.client.SendEvent("codex/event/"+e.Msg.EventType(), json.RawMessage(append(b, '}')), err)
+	ss.client.SendEvent("codex/event/"+e.Msg.EventType(), append(b, ','), e)
 }
 
 func (ss *session) removeListener(_ context.Context, p protocol.RemoveConversationListenerParams) (empty, error) {

@@ -244,27 +244,23 @@ func (o *schema) unknown(path jsontext.Pointer, name string) error {
 // only in case and separators, then one that begins with the other (sandbox_mode and
 // sandbox), then one that ends with the other (reasoning_effort and effort), then the one
 // with the fewest edits.
-func nearest(name string, names []string) string {
-	given, all := letters(name), slices.Clone(names)
-	for i, name := range all {
-		all[i] = letters(name)
-	}
-	near := text.Nearest(given, slices.Values(all))
-	for _, alike := range []func(want string) bool{
-		func(want string) bool { return given == want },
-		func(want string) bool {
-			return len(given) >= 3 && (strings.HasPrefix(given, want) || strings.HasPrefix(want, given))
-		},
-		func(want string) bool {
-			return min(len(given), len(want)) >= 5 && (strings.HasSuffix(given, want) || strings.HasSuffix(want, given))
-		},
-		func(want string) bool { return want == near },
-	} {
-		if i := slices.IndexFunc(all, alike); i >= 0 {
-			return names[i]
+func nearest(name string, names []string) (found string) {
+	given, least := letters(name), 3
+	for _, one := range names {
+		want, how := letters(one), 3
+		switch {
+		case given == want:
+			how = 0
+		case len(given) >= 3 && (strings.HasPrefix(given, want) || strings.HasPrefix(want, given)):
+			how = 1
+		case min(len(given), len(want)) >= 5 && (strings.HasSuffix(given, want) || strings.HasSuffix(want, given)):
+			how = 2
+		}
+		if how < least {
+			found, least = one, how
 		}
 	}
-	return ""
+	return cmp.Or(found, text.Nearest(name, slices.Values(names)))
 }
 
 // letters drops case and separators.
