@@ -181,7 +181,7 @@ func (s *Store) sweepTask(root *os.Root, id string, by time.Time) error {
 func (s *Store) sweepOther(root *os.Root, name string, old bool) error {
 	instance, isLock := strings.CutPrefix(name, lockPrefix)
 	switch {
-	case isLock && isSecret(instance):
+	case isLock && aSecret.Get().MatchString(instance):
 		if o, err := s.owner(root, instance); err != nil || o != Gone {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json"
@@ -102,8 +103,6 @@ const (
 	maxFile = 64 << 20
 	// maxID is the longest id that clients accept.
 	maxID = 128
-	// minSecret is the length of [rand.Text].
-	minSecret = 26
 )
 
 // NewID returns the id of a new task: the id of its thread, a dot, and a random part that
@@ -119,24 +118,17 @@ func NewID(thread string) (string, error) {
 // checkID is strict because an id is part of a file's name. With the files' prefix the name
 // cannot be one that Windows reserves.
 func checkID(id string) error {
-	thread, secret, _ := strings.Cut(id, ".")
-	switch {
-	case len(id) > maxID:
-		return fmt.Errorf("it has more than %d bytes", maxID)
-	case thread == "" || strings.Trim(thread, letters+"-_") != "":
-		return errors.New("the thread's id is not made of letters, digits, - and _")
-	case !isSecret(secret):
-		return fmt.Errorf("the random part is not made of %d or more letters and digits", minSecret)
+	if len(id) > maxID || !anID.Get().MatchString(id) {
+		return fmt.Errorf("want letters, digits, - and _, a dot, and at least 26 letters and digits, %d bytes in all", maxID)
 	}
 	return nil
 }
 
-const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-
-// isSecret reports whether s looks like a text of [rand.Text].
-func isSecret(s string) bool {
-	return len(s) >= minSecret && len(s) <= maxID && strings.Trim(s, letters) == ""
-}
+// anID is an id with its random part, which has at least the length of [rand.Text], and aSecret such a part alone.
+var (
+	anID    = lazyregexp.Regexp{Text: `\A[A-Za-z0-9_-]+\.[A-Za-z0-9]{26,}\z`}
+	aSecret = lazyregexp.Regexp{Text: `\A[A-Za-z0-9]{26,128}\z`}
+)
 
 // encode returns the content of the task's file.
 func encode(t Task) ([]byte, error) {
@@ -173,7 +165,7 @@ func check(t Task) error {
 		words string
 	}{
 		{finished && t.Expires.IsZero(), "expires is missing"},
-		{!isSecret(t.Server.Instance), "server.instance is not made of letters and digits, or too short or long"},
+		{!aSecret.Get().MatchString(t.Server.Instance), "server.instance is not made of letters and digits, or too short or long"},
 		{(t.Status == modern.TaskStatusCompleted) != (t.Result != nil), "result must be there with the status completed alone"},
 		{notObject(t.Did), "did is not an object"},
 		{t.Resume != nil && (t.Resume.Turn == nil || notObject(t.Resume.Turn)), "resume.turn is not an object"},
