@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -37,7 +38,9 @@ func (a *waitArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 	if c.Turns.shared && a.ThreadIDs == nil {
 		return nil, errors.New("argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
 	}
-	a.canonicalize()
+	for i, id := range a.ThreadIDs {
+		a.ThreadIDs[i] = thread.CanonicalID(id)
+	}
 	ctx = c.until(ctx)
 	turns := c.turns(a)
 	if len(turns) < max(len(a.ThreadIDs), 1) && c.Survival.Known != nil {
@@ -81,25 +84,14 @@ func (c *Call) answers(ctx context.Context) (waited bool) {
 	return waited
 }
 
-// canonicalize makes the ids canonical and removes duplicates.
-func (a *waitArguments) canonicalize() {
-	seen, ids := map[string]bool{}, a.ThreadIDs[:0] // nil stays nil, which asks for all
-	for _, id := range a.ThreadIDs {
-		if id = thread.CanonicalID(id); !seen[id] {
-			seen[id], ids = true, append(ids, id)
-		}
-	}
-	a.ThreadIDs = ids
-}
-
-// turns returns the turns that a call waits for.
+// turns returns the turns that a call waits for, each once.
 func (c *Call) turns(a *waitArguments) []*begun {
 	if a.ThreadIDs == nil {
 		return c.Turns.unread()
 	}
 	var turns []*begun
 	for _, id := range a.ThreadIDs {
-		if t := c.Turns.of(id); t != nil {
+		if t := c.Turns.of(id); t != nil && !slices.Contains(turns, t) {
 			turns = append(turns, t)
 		}
 	}
@@ -147,6 +139,7 @@ func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*begun) *mcpt
 	}
 	for _, id := range a.ThreadIDs {
 		if !found[id] {
+			found[id] = true
 			r := c.rest(ctx, id)
 			add(r, r)
 		}

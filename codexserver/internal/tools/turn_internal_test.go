@@ -192,8 +192,9 @@ func TestWait(t *testing.T) {
 		}
 	}
 	a := waitArguments{ThreadIDs: []string{"x", "F47AC10B-58CC-4372-A567-0E02B2C3D479", "x", "f47ac10b58cc4372a5670e02b2c3d479"}}
-	if a.canonicalize(); !slices.Equal(a.ThreadIDs, []string{"x", "f47ac10b-58cc-4372-a567-0e02b2c3d479"}) {
-		t.Errorf("%q", a.ThreadIDs)
+	text := textsOf(must.Get(a.run(t.Context(), bench(t)))(t))[0]
+	if strings.Count(text, "x (unknown)") != 1 || strings.Count(text, "f47ac10b-58cc-4372-a567-0e02b2c3d479 (unknown)") != 1 || strings.Count(text, "unknown") != 2 {
+		t.Errorf("each thread once: %s", text)
 	}
 }
 
