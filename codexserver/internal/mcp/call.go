@@ -197,7 +197,7 @@ func (c *call) begin(t *turn.Turn) { c.update(func() { c.turn = t }) }
 // attach makes q the request that waits for the call, see [outlet.attach].
 func (c *call) attach(q *request, doing string, quiet bool) {
 	c.outlet.attach(&recipient{
-		peer: q.rpc.Peer(), request: q.rpc.ID, events: q.events, paced: q.events, token: q.meta.ProgressToken,
+		peer: q.rpc.Peer(), request: q.rpc.ID, events: q.events, token: q.meta.ProgressToken,
 		level: func() *mcptypes.LoggingLevel { return q.meta.LogLevel },
 	}, doing, quiet)
 	c.update(func() { c.client, c.late = q.client, false })

@@ -44,7 +44,6 @@ type Connection struct {
 type hello struct {
 	params *mcptypes.InitializeRequestParams // nil before initialize
 	client elicit.Client                     // the zero value before initialize
-	able   bool                              // the client can be asked
 	asker  *elicit.Asker
 }
 
@@ -153,7 +152,7 @@ func (c *Connection) speaks(version string) bool {
 }
 
 // canAsk reports whether the client can be asked.
-func (c *Connection) canAsk() bool { return c.hello.Load().able }
+func (c *Connection) canAsk() bool { return c.hello.Load().client.CanAsk() }
 
 // Host returns the client's name, or "" before initialize.
 func (c *Connection) Host() string { return c.hello.Load().client.Name }
@@ -163,7 +162,7 @@ func (c *Connection) Outlet() thread.Observer { return c.outlet(&recipient{}) }
 
 // outlet returns the observer of a turn for a request, or for none.
 func (c *Connection) outlet(to *recipient) *outlet {
-	to.peer, to.paced, to.mute = c.peer, true, !c.speaks("2025-03-26")
+	to.peer, to.mute = c.peer, !c.speaks("2025-03-26")
 	to.level = func() *mcptypes.LoggingLevel {
 		c.mu.Lock()
 		defer c.mu.Unlock()

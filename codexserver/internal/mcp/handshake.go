@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -38,7 +37,7 @@ func (c *Connection) initialize(_ context.Context, p *mcptypes.InitializeRequest
 		who.Capabilities = p.Capabilities
 	}
 	before := c.hello.Load()
-	if before.params != nil || !c.hello.CompareAndSwap(before, &hello{p, who, who.CanAsk(), elicit.NewAsker(c.peer, who, &c.session.server.Approvals)}) {
+	if before.params != nil || !c.hello.CompareAndSwap(before, &hello{p, who, elicit.NewAsker(c.peer, who, &c.session.server.Approvals)}) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "initialize called more than once")
 	}
 	c.note(&c.began)
@@ -179,11 +178,7 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 	defer o.detach()
 	awaited, others := c.attend(callID(r.ID), o)
 	tc := c.session.call(r.ID, c.Host(), awaited, others)
-	var ask *approve.Place
-	if c.canAsk() {
-		ask = others.Ask
-	}
-	c.home.survive(tc, p.Name, c.canAsk, ask)
+	c.home.survive(tc, p.Name, c.canAsk, others.Ask)
 	known := c.hello.Load().params != nil // nobody gives a call up without initialize
 	if most := c.session.server.Tools.MayTake(p.Name, c.Host(), false); known && most > 0 {
 		until, stop := context.WithDeadlineCause(ctx, began.Add(most), tools.ErrLimit)

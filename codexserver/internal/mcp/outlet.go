@@ -47,7 +47,6 @@ type recipient struct {
 	peer    *jsonrpc.Peer
 	request jsonrpc.ID
 	events  bool                          // the client receives codex/event
-	paced   bool                          // the turn waits for the client
 	level   func() *mcptypes.LoggingLevel // of the log messages that the client wants; nil wants none
 	token   *mcptypes.ProgressToken       // nil for a request without progress
 	mute    bool                          // progress has no messages, which came with 2025-03-26
@@ -103,7 +102,7 @@ func (o *outlet) Ready(ctx context.Context) {
 	o.session.calls.mu.Lock()
 	to := o.to
 	o.session.calls.mu.Unlock()
-	if to != nil && to.paced {
+	if to != nil {
 		o.session.pace.wait(ctx, to.peer, o.session.server.MaxUnread)
 	}
 }

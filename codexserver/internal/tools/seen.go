@@ -187,13 +187,6 @@ func (ts *Seen) unread() []*begun {
 	})
 }
 
-// keep keeps the thread of a turn in the background open, also without its client.
-func (ts *Seen) keep(t *begun) {
-	if keeper := ts.keeper.Load(); keeper != nil {
-		keeper.Hold(t.ThreadID())
-	}
-}
-
 // Stays reports whether turns in the background outlive their client.
 func (ts *Seen) Stays() bool { return ts.keeper.Load() != nil }
 

@@ -63,8 +63,8 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 		life = context.WithoutCancel(ctx)
 		b.follows = context.AfterFunc(ctx, func() { b.Interrupt(context.Cause(ctx)) })
 	}
-	if background && c.Survival.Kept != nil {
-		c.Survival.Kept(b.Turn) // before anything of it runs
+	if background {
+		c.keep() // before anything of it runs
 	}
 	if c.Begun != nil {
 		c.Begun(b.Turn)
@@ -86,7 +86,6 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 	in.Key = b.Order.Key
 	th.Begin(life, a, in)
 	if background {
-		c.Turns.keep(b)
 		return b.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
 	}
 	if c.Until != nil && errors.Is(context.Cause(c.Until), ErrLimit) {
@@ -111,9 +110,6 @@ func (c *Call) wait(ctx context.Context) *mcptypes.CallToolResult {
 func (c *Call) Leave() *mcptypes.CallToolResult {
 	if !c.Detach() {
 		return nil
-	}
-	if c.Survival.Kept != nil {
-		c.Survival.Kept(c.begun.Turn)
 	}
 	r := c.begun.still(c)
 	c.notAsked()
@@ -149,9 +145,20 @@ func (c *Call) Detach() bool {
 	background := b.background
 	b.owner.mu.Unlock()
 	if moves {
-		b.owner.keep(b)
+		c.keep()
 	}
 	return background
+}
+
+// keep keeps the turn of the call, which runs in the background: its thread open, also without its client, and what
+// another server needs.
+func (c *Call) keep() {
+	if keeper := c.Turns.keeper.Load(); keeper != nil {
+		keeper.Hold(c.begun.ThreadID())
+	}
+	if c.Survival.Kept != nil {
+		c.Survival.Kept(c.begun.Turn)
+	}
 }
 
 // InBackground reports whether the call has a turn that runs in the background, or has.
