@@ -41,10 +41,9 @@ type Store struct {
 // New returns the store of a home. It does not read or write files. The mirror, unless nil, also keeps the tasks:
 // each change is there before it is in the file.
 func New(home string, mirror safefile.Mirror) *Store {
-	host, _ := os.Hostname() // only for display
 	return &Store{
 		dir: filepath.Join(home, "codex-mcp", "tasks"), mirror: safefile.MirrorOf(mirror),
-		server: Server{Instance: rand.Text(), PID: os.Getpid(), Host: host, Started: stamp(time.Now())},
+		server: Server{Instance: rand.Text(), PID: os.Getpid()},
 	}
 }
 

@@ -77,11 +77,8 @@ type Resume struct {
 type Server struct {
 	// Instance identifies the server's lock.
 	Instance string `json:"instance"`
-	// PID and Host identify the process to a person.
-	PID  int    `json:"pid"`
-	Host string `json:"host,omitzero"`
-	// Started is when the server started.
-	Started time.Time `json:"started"`
+	// PID identifies the process to a person.
+	PID int `json:"pid"`
 }
 
 // Owner is the kind of server that serves a task.

@@ -14,7 +14,7 @@ const (
 	testID       = "0199a213-81c0-7800-8aa1-bbab2a035a53.ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	testInstance = "ZYXWVUTSRQPONMLKJIHGFEDCBA"
 	testFile     = `{"id":"` + testID + `","tool":"codex","created":"2026-11-20T10:00:00Z","updated":"2026-11-20T10:00:01Z",` +
-		`"status":"working","message":"running go test","server":{"instance":"` + testInstance + `","pid":7,"host":"h","started":"2026-11-20T09:00:00Z"}}`
+		`"status":"working","message":"running go test","server":{"instance":"` + testInstance + `","pid":7}}`
 )
 
 func TestDecode(t *testing.T) {
@@ -23,7 +23,7 @@ func TestDecode(t *testing.T) {
 	must.OK(t, err)
 	want := Task{
 		ID: testID, Tool: "codex", Created: at, Updated: at.Add(time.Second), Status: modern.TaskStatusWorking, Message: "running go test",
-		Server: Server{Instance: testInstance, PID: 7, Host: "h", Started: at.Add(-time.Hour)},
+		Server: Server{Instance: testInstance, PID: 7},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
