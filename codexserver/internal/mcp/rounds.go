@@ -186,13 +186,14 @@ func (c *call) round(ctx context.Context, can bool) any {
 		return nil
 	case text != "":
 		return &modern.InputRequiredResult{Meta: c.session.server.meta(), InputRequests: requests, RequestState: &text}
-	case turn == nil || !c.session.server.Tools.Has("codex-wait") || !c.call.Detach():
-		c.cancel(errRounds)
-		<-c.done
-		return c.session.server.complete(c.result)
+	case turn != nil && c.session.server.Tools.Has("codex-wait"):
+		if r := c.call.Leave(); r != nil {
+			c.update(func() { c.alone = true })
+			return c.session.server.complete(r)
+		}
 	}
-	c.update(func() { c.alone = true })
-	return c.session.server.complete(c.call.Interim("This call has asked as often as clients take it. Call codex-wait with this threadId: it asks, and has the result."))
+	c.cancel(errRounds)
+	return nil
 }
 
 var (

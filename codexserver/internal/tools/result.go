@@ -98,13 +98,6 @@ func notDone(did *turn.Result) []string {
 	return lines
 }
 
-// Interim returns the result for a caller that leaves before the end of its turn: the state and an
-// advice.
-func (c *Call) Interim(advice string) *mcptypes.CallToolResult {
-	s := c.begun.State()
-	return c.begun.interim(s.Status, s.Line()+" "+advice)
-}
-
 // interim returns the result of a call whose turn continues.
 func (b *begun) interim(status protocol.TurnStatus, text string) *mcptypes.CallToolResult {
 	r := structured(short{ThreadID: b.ThreadID(), Content: text, Status: status, Worktree: b.Order.Worktree}, text)

@@ -168,11 +168,8 @@ func (s *Store) Close() error {
 	if s.lock == nil {
 		return nil
 	}
-	err := os.Remove(filepath.Join(s.dir, s.lock.Name()))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	err = errors.Join(err, s.lock.Close())
+	_ = os.Remove(filepath.Join(s.dir, s.lock.Name())) // else the next sweep does
+	err := s.lock.Close()
 	s.lock = nil
 	return err
 }
