@@ -42,15 +42,15 @@ type call struct {
 
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *Session) newCall(q *request, p *params) (*call, error) {
-	c := s.unstarted(p.tool, q.client)
-	c.state.digest, c.taskable = p.digest, q.tasks && s.server.Tasks != nil && tools.IsTurn(p.tool)
+	c := s.unstarted(q.rpc.ID, p.tool, q.client, q.tasks && s.server.Tasks != nil && tools.IsTurn(p.tool))
+	c.state.digest = p.digest
 	leave, err := c.enter(c.taskable)
 	if err != nil {
 		c.cancel(nil)
 		return nil, err
 	}
 	c.attach(q, "starting", c.taskable)
-	tc := c.of(q.rpc.ID)
+	tc := c.call
 	s.survive(tc, c.tool, func() bool { return c.inbox.canAsk }, nil)
 	if c.mayTake(q) > 0 {
 		tc.Until, c.pass = context.WithCancelCause(c.ctx)
@@ -64,23 +64,18 @@ func (s *Session) newCall(q *request, p *params) (*call, error) {
 	return c, nil
 }
 
-// unstarted returns a call of a tool that does not run yet.
-func (s *Session) unstarted(tool string, client elicit.Client) *call {
+// unstarted returns a call of a tool by a request, which does not run yet.
+func (s *Session) unstarted(request jsonrpc.ID, tool string, client elicit.Client, taskable bool) *call {
 	c := &call{
-		session: s, mu: s.calls.mu, tool: tool, client: client, inbox: newInbox(client, &s.server.Approvals),
+		session: s, mu: s.calls.mu, tool: tool, client: client, taskable: taskable, inbox: newInbox(client, &s.server.Approvals),
 		outlet: outlet{session: s}, changed: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
 	c.pass = func(error) {} // unless the call has a limit
-	return c
-}
-
-// of returns the call as the tools know it, with the id of its request.
-func (c *call) of(id jsonrpc.ID) *tools.Call {
 	awaited, others := c.attend()
-	c.call = c.session.call(id, c.client.Name, awaited, others)
-	c.call.Begun, c.call.Inbox, c.call.Survival.Durable, c.call.MaxText = c.begin, c, c.taskable, maxText
-	return c.call
+	c.call = s.call(request, client.Name, awaited, others)
+	c.call.Begun, c.call.Inbox, c.call.Survival.Durable = c.begin, c, taskable
+	return c
 }
 
 // run calls f in another goroutine for the result of the call, or for its turn, which has it. It calls leave at the end
@@ -169,18 +164,7 @@ func (c *call) Asks() bool {
 }
 
 // over reports whether the call has its result.
-func (c *call) over() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// maxText is the size of the longest text of a result in bytes of JSON. Clients do not show
-// longer ones to their model.
-const maxText = 45_000
+func (c *call) over() bool { return tools.Over(c.done) }
 
 // update changes fields of the call, and wakes the goroutines that wait for it.
 func (c *call) update(f func()) {

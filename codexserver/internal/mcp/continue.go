@@ -116,10 +116,10 @@ func (s *Session) continueCall(file taskfile.Task, k taskfile.Resume, cut tools.
 	if err != nil {
 		return err
 	}
-	c := s.unstarted(file.Tool, client)
-	c.taskable, c.inbox.life, c.alone = true, k.Life, true
+	c := s.unstarted(jsonrpc.ID{}, file.Tool, client, true)
+	c.inbox.life, c.alone = k.Life, true
 	t := &task{session: s, call: c, resume: k, file: file}
-	tc, begun := c.of(jsonrpc.ID{}), make(chan struct{})
+	tc, begun := c.call, make(chan struct{})
 	tc.Begun = func(now *turn.Turn) {
 		c.begin(now)
 		t.keep(now, now.Changed())
@@ -149,7 +149,6 @@ func (s *Session) continueInBackground(file taskfile.Task, k taskfile.Resume, cu
 		a.Ask = nil
 	}
 	tc := s.call(jsonrpc.ID{}, k.Host, a, a)
-	tc.MaxText = maxText
 	var now *turn.Turn
 	tc.Survival.Durable, tc.Begun = true, func(begun *turn.Turn) { now = begun }
 	run, err := s.server.Tools.Continue(s.ctx, tc, cut, true)

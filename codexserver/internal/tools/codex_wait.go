@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -147,7 +148,7 @@ func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*begun) *mcpt
 	if len(rows) == 0 {
 		words = []string{"Nothing runs in the background."}
 	}
-	r := structured(map[string]any{"threads": rows}, joined(words))
+	r := structured(map[string]any{"threads": rows}, strings.Join(words, "\n\n"))
 	forModel(r, hints...)
 	return r
 }

@@ -23,13 +23,15 @@ const (
 	maxBrief   = 200  // characters of a status line
 	maxName    = 100  // bytes of names and ids, which a result never cuts
 	maxTree    = 2000 // bytes of the path of a worktree, as well
+
+	maxText = 45_000 // bytes of JSON of a text; clients since 2026-07-28 do not show longer ones to their model
 )
 
 // maxResult returns how many bytes of JSON the answer in a result of the call has at most, and the structured content.
 func (c *Call) maxResult() int {
 	most := cmp.Or(max(c.table.options.MaxResult, 0), setting.DefaultResult)
-	if c.MaxText > 0 {
-		most = min(most, c.MaxText)
+	if c.Inbox != nil {
+		most = min(most, maxText)
 	}
 	return most
 }
@@ -220,9 +222,6 @@ func forModel(r *mcptypes.CallToolResult, lines ...string) {
 		Text:        "\n" + strings.Join(lines, "\n"),
 	})
 }
-
-// joined joins the texts with empty lines.
-func joined(texts []string) string { return strings.Join(texts, "\n\n") }
 
 // pathsOf returns the first paths of what has changed, and the number of all if there are more.
 func pathsOf(list []protocol.Change) string {

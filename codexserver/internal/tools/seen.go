@@ -79,14 +79,7 @@ type begun struct {
 }
 
 // over reports whether the turn has ended.
-func (b *begun) over() bool {
-	select {
-	case <-b.Done():
-		return true
-	default:
-		return false
-	}
-}
+func (b *begun) over() bool { return Over(b.Done()) }
 
 // inBackground reports whether the turn runs in the background, or has.
 func (b *begun) inBackground() bool {

@@ -39,9 +39,6 @@ type Call struct {
 	Awaited, Background thread.Attend
 	// Inbox has the questions of the call that its client has. It is nil for a client that is asked by requests.
 	Inbox Pending
-	// MaxText is the size of the longest text of a result in bytes of JSON. 0 means no
-	// limit.
-	MaxText int
 	// Until, unless nil, ends with the call, or with the cause [ErrLimit] before the client would give it up.
 	// The call then ends with what is known, and its turn continues in the background.
 	Until context.Context

@@ -38,6 +38,16 @@ type Pending interface {
 	Asks() bool
 }
 
+// Over reports whether a channel that is closed at the end of something is closed.
+func Over(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Wait waits until one of all has ended, or until ctx ends, for [Limit] with the cause [ErrLimit]. With
 // questions it also waits for a question of one of them. It returns at once without any.
 func Wait(ctx context.Context, questions bool, all ...Pending) Reason {
@@ -66,10 +76,8 @@ func wait(ctx context.Context, questions bool, one Pending) Reason {
 			changed = one.Changed()
 			open = one.Asks()
 		}
-		select {
-		case <-one.Done():
+		if Over(one.Done()) {
 			return End
-		default:
 		}
 		if open && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrLimit)) {
 			return Question
