@@ -11,8 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
-	"time"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
@@ -115,8 +114,8 @@ type Table struct {
 	// locked are the arguments that calls of tools that run a turn may not choose: those of the rules, and those
 	// that need a tool that is not offered.
 	locked []string
-	limit  *slots.Limit              // turns that run or are queued
-	swept  atomic.Pointer[time.Time] // when what is not needed any more was removed from the home, or nil
+	limit  *slots.Limit // turns that run or are queued
+	swept  sync.Once    // for what is not needed any more in the home
 }
 
 // New returns the tools that e can serve.
@@ -285,22 +284,20 @@ func (c *Call) enter(ctx context.Context) (err error) {
 	return err
 }
 
-// sweepEvery is how often what is not needed any more is removed from the home: private git folders of processes
-// that were killed.
-const sweepEvery = time.Hour
-
-// sweep removes that in the background, with the turns of a client, unless it was done lately.
+// sweep removes from the home, once and in the background, with the turns of a client, what is not needed any more:
+// private git folders of processes that were killed.
 func (t *Table) sweep(ts *Seen) {
 	scratch, log := t.options.Report.Scratch, t.options.Report.Logger
-	last, now := t.swept.Load(), time.Now()
-	if scratch.Dir == "" || last != nil && now.Sub(*last) < sweepEvery || !t.swept.CompareAndSwap(last, &now) {
+	if scratch.Dir == "" {
 		return
 	}
-	ts.begin()
-	go func() {
-		defer ts.done()
-		if err := scratch.Sweep(ts.ctx); err != nil && ts.ctx.Err() == nil && log != nil {
-			log.Warn("sweeping what is kept", "error", err)
-		}
-	}()
+	t.swept.Do(func() {
+		ts.begin()
+		go func() {
+			defer ts.done()
+			if err := scratch.Sweep(ts.ctx); err != nil && ts.ctx.Err() == nil && log != nil {
+				log.Warn("sweeping what is kept", "error", err)
+			}
+		}()
+	})
 }
