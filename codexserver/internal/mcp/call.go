@@ -23,9 +23,10 @@ type call struct {
 	tool    string
 	ctx     context.Context // of the turn
 	cancel  context.CancelCauseFunc
-	pass    context.CancelCauseFunc        // ends what the call waits for, before its turn
-	done    chan struct{}                  // closed when there is a result
-	finish  func(*mcptypes.CallToolResult) // ends the call with its result, once
+	pass    context.CancelCauseFunc // ends what the call waits for, before its turn
+	leave   func()                  // at the end, what counts the call
+	once    sync.Once               // for finish
+	done    chan struct{}           // closed when there is a result
 	result  *mcptypes.CallToolResult
 	outlet  outlet // to the request that waits, if one does
 	state   state
@@ -42,13 +43,13 @@ type call struct {
 
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *Session) newCall(q *request, p *params) (*call, error) {
-	c := s.unstarted(q.rpc.ID, p.tool, q.client, q.tasks && s.server.Tasks != nil && tools.IsTurn(p.tool))
-	c.state.digest = p.digest
-	leave, err := c.enter(c.taskable)
+	taskable := q.tasks && s.server.Tasks != nil && tools.IsTurn(p.tool)
+	leave, err := s.enterCall(p.tool, taskable)
 	if err != nil {
-		c.cancel(nil)
 		return nil, err
 	}
+	c := s.unstarted(q.rpc.ID, p.tool, q.client, taskable)
+	c.state.digest = p.digest
 	c.attach(q, "starting", c.taskable)
 	tc := c.call
 	s.survive(tc, c.tool, func() bool { return c.inbox.canAsk }, nil)
@@ -57,9 +58,9 @@ func (s *Session) newCall(q *request, p *params) (*call, error) {
 	}
 	arguments := stdjson.RawMessage(p.arguments)
 	stay := context.AfterFunc(s.present, c.clientLeft)
-	c.run(func() *mcptypes.CallToolResult { return s.server.Tools.Begin(c.ctx, tc, c.tool, arguments) }, func() {
-		leave()
-		stay()
+	c.leave = func() { leave(); stay() }
+	s.Go(func() {
+		c.run(func() *mcptypes.CallToolResult { return s.server.Tools.Begin(c.ctx, tc, c.tool, arguments) })
 	})
 	return c, nil
 }
@@ -74,30 +75,27 @@ func (s *Session) unstarted(request jsonrpc.ID, tool string, client elicit.Clien
 	c.pass = func(error) {} // unless the call has a limit
 	awaited, others := c.attend()
 	c.call = s.call(request, client.Name, awaited, others)
-	c.call.Begun, c.call.Inbox, c.call.Survival.Durable = c.begin, c, taskable
+	c.call.Begun, c.call.Ended, c.call.Inbox, c.call.Survival.Durable = c.begin, c.finish, c, taskable
 	return c
 }
 
-// run calls f in another goroutine for the result of the call, or for its turn, which has it. It calls leave at the end
-// of the call.
-func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
-	var once sync.Once
-	c.finish = func(r *mcptypes.CallToolResult) {
-		once.Do(func() {
-			c.result = r
-			c.cancel(nil)
-			leave()
-			c.session.calls.end(c)
-		})
-	}
-	c.call.Ended = c.finish
-	c.session.Go(func() {
-		r := tools.Broken()
-		_ = stack.Guard(c.session.Log(), "a tool", func() error { r = f(); return nil })
-		if r != nil {
-			c.finish(r)
-		}
+// finish ends the call with its result, once.
+func (c *call) finish(r *mcptypes.CallToolResult) {
+	c.once.Do(func() {
+		c.result = r
+		c.cancel(nil)
+		c.leave()
+		c.session.calls.end(c)
 	})
+}
+
+// run calls f for the result of the call, or for its turn, which has it.
+func (c *call) run(f func() *mcptypes.CallToolResult) {
+	r := tools.Broken()
+	_ = stack.Guard(c.session.Log(), "a tool", func() error { r = f(); return nil })
+	if r != nil {
+		c.finish(r)
+	}
 }
 
 // passes ends the call, which takes as long as it may. Its turn continues in the background.
@@ -128,10 +126,9 @@ func (c *call) clientLeft() {
 	}
 }
 
-// enter is [slots.Limit.Enter] for the call, which is also counted as a task if it may become one.
-func (c *call) enter(task bool) (leave func(), err error) {
-	s := c.session
-	if tools.IsShort(c.tool) {
+// enterCall is [slots.Limit.Enter] for a call of a tool, which is also counted as a task if it may become one.
+func (s *Session) enterCall(tool string, task bool) (leave func(), err error) {
+	if tools.IsShort(tool) {
 		return func() {}, nil
 	}
 	ended, err := s.calls.limit.Enter("")

@@ -119,23 +119,18 @@ func (s *Session) continueCall(file taskfile.Task, k taskfile.Resume, cut tools.
 	c := s.unstarted(jsonrpc.ID{}, file.Tool, client, true)
 	c.inbox.life, c.alone = k.Life, true
 	t := &task{session: s, call: c, resume: k, file: file}
-	tc, begun := c.call, make(chan struct{})
-	tc.Begun = func(now *turn.Turn) {
+	c.leave, c.call.Begun = leave, func(now *turn.Turn) {
 		c.begin(now)
 		t.keep(now, now.Changed())
-		close(begun)
 	}
-	run, err := s.server.Tools.Continue(c.ctx, tc, cut, false)
+	run, err := s.server.Tools.Continue(c.ctx, c.call, cut, false)
 	if err != nil {
 		c.cancel(nil)
 		leave()
 		return err
 	}
 	s.add(t)
-	c.run(run, leave)
-	select { // who waits for continueAll finds the turn
-	case <-begun:
-	case <-c.done:
+	if c.run(run); c.turn == nil {
 		t.end()
 	}
 	return nil

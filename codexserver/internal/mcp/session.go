@@ -3,7 +3,6 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 
@@ -140,9 +139,6 @@ func (s *Session) later(r *jsonrpc.Request, answer func() (any, error)) {
 			result, err = answer()
 			return err
 		})
-		if errors.Is(err, stack.ErrPanicked) {
-			err = jsonrpc.Errorf(jsonrpc.CodeInternalError, "internal error: the handler panicked")
-		}
 		if sent := reply.Reply(result, err); sent != nil {
 			s.Log().Debug(r.Method, "error", sent)
 		}
