@@ -29,12 +29,10 @@ const unknownEnd = "unknown: the server ended"
 
 // lives locks the file of this server, and ends what others have left. What fails is tried again.
 func (l *Log) lives() {
-	alive, err := claim.New(l.file.Dir(), filepath.Base(l.file.Name())+claimMark+l.server, "")
-	if err != nil {
-		return // such as on a file system without locks; the next line tries again
+	var err error // such as on a file system without locks; the next line tries again
+	if l.alive, err = claim.New(l.file.Dir(), filepath.Base(l.file.Name())+claimMark+l.server, ""); err == nil {
+		_ = l.endLeft()
 	}
-	l.alive = alive
-	_ = l.endLeft()
 }
 
 // dies unlocks and removes the file of this server, after it has ended what others have left. If this server could not write

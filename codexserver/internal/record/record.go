@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/go-json-experiment/json"
@@ -73,23 +74,13 @@ func Automatic(lines []byte, n int) (found []string) {
 		if json.Unmarshal(all[i], &r, jsontext.AllowInvalidUTF8(true)) != nil || r.Automatic == "" {
 			continue
 		}
-		kind := withoutDigits(r.Automatic)
+		kind := strings.Join(strings.FieldsFunc(r.Automatic, unicode.IsDigit), "") // answers of one kind differ in numbers
 		if !seen[kind] {
 			seen[kind] = true
 			found = append(found, plain.OneLine(fmt.Sprintf("%s: %s (%s, by %s)", r.Time.Format(time.DateTime), r.Automatic, r.Decision, r.By), 500))
 		}
 	}
 	return found
-}
-
-// withoutDigits takes the numbers out of a text, so that answers of one kind are alike.
-func withoutDigits(text string) string {
-	return strings.Map(func(r rune) rune {
-		if '0' <= r && r <= '9' {
-			return -1
-		}
-		return r
-	}, text)
 }
 
 // Stamp returns a line of a [Record] that another process wrote, without its end, with the time and
