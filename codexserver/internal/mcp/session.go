@@ -110,11 +110,9 @@ func (s *Session) serve(ctx context.Context, r *jsonrpc.Request, meta jsontext.V
 		return s.callTool(q)
 	case modern.SubscriptionsListen.Name():
 		return s.listen(q)
-	}
-	if s.server.Tasks != nil {
-		s.continueAll(nil)
-		switch r.Method {
-		case modern.TasksGet.Name(), modern.TasksUpdate.Name(), modern.TasksCancel.Name():
+	case modern.TasksGet.Name(), modern.TasksUpdate.Name(), modern.TasksCancel.Name():
+		if s.server.Tasks != nil {
+			s.continueAll(nil)
 			return s.serveTask(q)
 		}
 	}
