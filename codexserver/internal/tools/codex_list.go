@@ -27,7 +27,7 @@ var listTool = &tool{
 type listArguments struct {
 	Search   string `json:"search" about:"Text in the title or first message."`
 	Cwd      string `json:"cwd" about:"Those in or below this folder. Default: all, those of the folder to work in first."`
-	PageSize *int   `json:"pageSize" max:"50" about:"Default: 10."`
+	PageSize int    `json:"pageSize" max:"50" about:"Default: 10."`
 	Cursor   string `json:"cursor" about:"nextCursor of the last page."`
 }
 
@@ -131,11 +131,8 @@ func (l *list) words() string {
 // can do it in different ways, so page looks through the engine's pages. If the page is not
 // full after maxLooked conversations, its cursor continues the search.
 func (a *listArguments) page(ctx context.Context, library engine.Library) (*protocol.ListConversationsResult, error) {
-	size := defaultListed
-	if a.PageSize != nil {
-		size = *a.PageSize
-	}
-	if a.Search == "" && a.Cwd == "" || size == 0 {
+	size := cmp.Or(a.PageSize, defaultListed)
+	if a.Search == "" && a.Cwd == "" {
 		return library.List(ctx, protocol.ListConversationsParams{PageSize: &size, Cursor: a.Cursor})
 	}
 	matches, err := a.matcher(ctx)

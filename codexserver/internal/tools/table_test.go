@@ -438,7 +438,7 @@ func TestListSearch(t *testing.T) {
 		{fmt.Sprintf(`"cwd":%q,"search":"parser","pageSize":2`, link), []string{"8", "1008"}, "1009"},
 		{`"cwd":"/gone/../gone/","search":"parser","pageSize":1`, []string{"7"}, "8"},
 		{fmt.Sprintf(`"cwd":%q`, dir), []string{"8", "9", "1008", "1009"}, "2000"},
-		{`"pageSize":0,"search":"parser"`, nil, "0"},
+		{`"pageSize":0,"search":"parser"`, []string{"7", "8", "1007", "1008"}, "2000"},
 		{`"pageSize":2`, []string{"0", "1"}, "2"},
 		{`"search":null,"cwd":"*","pageSize":null,"cursor":"4990"`, []string{"4990", "4991", "4992", "4993", "4994", "4995", "4996", "4997", "4998", "4999"}, ""},
 	} {
@@ -458,7 +458,7 @@ func TestListSearch(t *testing.T) {
 			t.Errorf("{%s} of an engine with a cursor on the last page: cursor %q, want %q", arguments, next, want)
 		}
 	}
-	for arguments, want := range map[string]int{``: 10, `"pageSize":50`: 50, `"pageSize":1000000`: 50, `"pageSize":-1`: 0, `"search":"p","pageSize":1000000`: 50} {
+	for arguments, want := range map[string]int{``: 10, `"pageSize":50`: 50, `"pageSize":1000000`: 50, `"pageSize":-1`: 10, `"search":"p","pageSize":1000000`: 50} {
 		if rows, _ := newShelf().show(t, arguments); len(rows) != want {
 			t.Errorf("{%s}: %d rows, want %d", arguments, len(rows), want)
 		}
