@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -68,7 +70,8 @@ func (s *Session) newCall(q *request, p *params) (*call, error) {
 // unstarted returns a call of a tool by a request, which does not run yet.
 func (s *Session) unstarted(request jsonrpc.ID, tool string, client elicit.Client, taskable bool) *call {
 	c := &call{
-		session: s, mu: s.calls.mu, tool: tool, client: client, taskable: taskable, inbox: newInbox(client, &s.server.Approvals),
+		session: s, mu: s.calls.mu, tool: tool, client: client, taskable: taskable,
+		inbox:  inbox{slots: slots.New(cmp.Or(s.server.Approvals.MaxPending, elicit.DefaultMaxPending)), canAsk: client.CanAsk(), open: map[string]*question{}},
 		outlet: outlet{session: s}, changed: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -38,10 +37,6 @@ type question struct {
 	sent     time.Time          // with the first result that had it; zero before
 	took     time.Duration      // from sent to the answer
 	answer   stdjson.RawMessage // nil if the client cannot be asked
-}
-
-func newInbox(first elicit.Client, o *elicit.Options) inbox {
-	return inbox{slots: slots.New(cmp.Or(o.MaxPending, elicit.DefaultMaxPending)), canAsk: first.CanAsk(), open: map[string]*question{}}
 }
 
 // requests returns the open questions for the client, which gets them now. The caller holds c.mu.

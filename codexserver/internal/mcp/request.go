@@ -50,9 +50,9 @@ func newRequest(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, as
 	capabilities, ok := m[modern.MetaClientCapabilities]
 	switch {
 	case !ok:
-		return nil, Invalid("/_meta/"+escape(modern.MetaClientCapabilities), "missing")
+		return nil, Invalid(metaCapabilities, "missing")
 	case capabilities.Kind() != '{':
-		return nil, Invalid("/_meta/"+escape(modern.MetaClientCapabilities), "want an object")
+		return nil, Invalid(metaCapabilities, "want an object")
 	}
 	q := &request{ctx: ctx, rpc: r, client: elicit.RequestClient(stdjson.RawMessage(meta))}
 	if err := q.meta.UnmarshalJSON([]byte(meta)); err != nil {
@@ -73,14 +73,16 @@ func (q *request) needTasks() error {
 	if q.tasks {
 		return nil
 	}
-	e := jsonrpc.Errorf(modern.CodeMissingRequiredClientCapability, "params/_meta/%s: the request does not declare the extension %s",
-		escape(modern.MetaClientCapabilities), extensionTasks)
+	e := jsonrpc.Errorf(modern.CodeMissingRequiredClientCapability, "params%s: the request does not declare the extension %s", metaCapabilities, extensionTasks)
 	e.Data = stdjson.RawMessage(`{"requiredCapabilities":{"extensions":{"` + extensionTasks + `":{}}}}`)
 	return e
 }
 
+// metaCapabilities is where a request has the capabilities of its client.
+const metaCapabilities = jsontext.Pointer("/_meta/io.modelcontextprotocol~1clientCapabilities")
+
 func unsupportedVersion(asked string) error {
-	e := jsonrpc.Errorf(modern.CodeUnsupportedProtocolVersion, "params/_meta/%s: %q is not served by requests of their own", escape(modern.MetaProtocolVersion), asked)
+	e := jsonrpc.Errorf(modern.CodeUnsupportedProtocolVersion, "params%s: %q is not served by requests of their own", jsontext.Pointer("/_meta").AppendToken(modern.MetaProtocolVersion), asked)
 	e.Data, _ = json.Marshal(struct { // strings always encode
 		Supported []string `json:"supported"`
 		Requested string   `json:"requested"`
@@ -89,9 +91,9 @@ func unsupportedVersion(asked string) error {
 }
 
 // textIn returns a member of the object at a path, which must be a string.
-func textIn(m map[string]jsontext.Value, path, name string) (text string, err error) {
+func textIn(m map[string]jsontext.Value, path jsontext.Pointer, name string) (text string, err error) {
 	v, ok := m[name]
-	path += "/" + escape(name)
+	path = path.AppendToken(name)
 	switch {
 	case !ok:
 		return "", Invalid(path, "missing")
@@ -107,7 +109,7 @@ func textIn(m map[string]jsontext.Value, path, name string) (text string, err er
 // members returns the members of an object at a path. It refuses duplicates of them, but
 // ignores those within a member: an answer that cannot be read counts as a refusal, so that
 // its question does not stay open.
-func members(path string, raw jsontext.Value) (map[string]jsontext.Value, error) {
+func members(path jsontext.Pointer, raw jsontext.Value) (map[string]jsontext.Value, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return nil, Invalid(path, "want an object")
@@ -121,10 +123,10 @@ func members(path string, raw jsontext.Value) (map[string]jsontext.Value, error)
 		key := name.String()
 		v, err := d.ReadValue()
 		if err != nil {
-			return nil, Invalid(path+"/"+escape(key), "%v", err)
+			return nil, Invalid(path.AppendToken(key), "%v", err)
 		}
 		if _, twice := m[key]; twice {
-			return nil, Invalid(path+"/"+escape(key), "comes twice")
+			return nil, Invalid(path.AppendToken(key), "comes twice")
 		}
 		m[key] = v.Clone()
 	}
@@ -132,13 +134,8 @@ func members(path string, raw jsontext.Value) (map[string]jsontext.Value, error)
 }
 
 // Invalid returns the error for params with a missing or wrong member.
-func Invalid(path, format string, args ...any) error {
+func Invalid(path jsontext.Pointer, format string, args ...any) error {
 	e := jsonrpc.Errorf(modern.CodeInvalidParams, "params%s: %s", path, fmt.Sprintf(format, args...))
-	e.Data, _ = json.Marshal(map[string]string{"path": path}, jsontext.AllowInvalidUTF8(true)) // a string always encodes
+	e.Data, _ = json.Marshal(map[string]jsontext.Pointer{"path": path}, jsontext.AllowInvalidUTF8(true)) // a string always encodes
 	return e
-}
-
-// escape writes a name as a token of a JSON pointer (RFC 6901).
-func escape(name string) string {
-	return string(jsontext.Pointer("").AppendToken(name))[1:]
 }

@@ -67,7 +67,7 @@ func (s *Session) newParams(raw stdjson.RawMessage) (*params, error) {
 		return nil, err
 	}
 	if !s.server.Tools.Has(p.tool) {
-		return nil, Invalid("/name", "%s", s.server.Tools.Unknown(p.tool))
+		return nil, Invalid("/name", "unknown tool %q", p.tool)
 	}
 	if v, ok := m["arguments"]; ok {
 		p.arguments = objectIn(v)

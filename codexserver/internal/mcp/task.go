@@ -171,10 +171,8 @@ func (t *task) end() {
 	}
 }
 
-const (
-	// sweepEvery is how often expired files are removed.
-	sweepEvery = time.Hour
-)
+// sweepEvery is how often expired files are removed.
+const sweepEvery = time.Hour
 
 // Tasks has the unfinished tasks of one server. It is safe for concurrent use. Nil disables
 // tasks.

@@ -1,6 +1,7 @@
 package methods
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,10 +30,7 @@ func (ss *session) newConversation(ctx context.Context, p protocol.NewConversati
 		Model: p.Model, Profile: p.Profile, Cwd: p.Cwd, ApprovalPolicy: p.ApprovalPolicy, Sandbox: p.Sandbox, Overrides: p.Config,
 		Choices: protocol.Choices{BaseInstructions: p.BaseInstructions, IncludePlanTool: p.IncludePlanTool}, IncludeApplyPatchTool: p.IncludeApplyPatchTool,
 	}
-	err := oneOf("/approvalPolicy", cfg.ApprovalPolicy, protocol.ApprovalPolicies())
-	if err == nil {
-		err = oneOf("/sandbox", cfg.Sandbox, protocol.SandboxModes())
-	}
+	err := cmp.Or(oneOf("/approvalPolicy", cfg.ApprovalPolicy, protocol.ApprovalPolicies()), oneOf("/sandbox", cfg.Sandbox, protocol.SandboxModes()))
 	if err == nil && cfg.Cwd != "" {
 		if cfg.Cwd, err = engine.Abs(ctx, cfg.Cwd); err != nil {
 			err = mcp.Invalid("/cwd", "%v", err)

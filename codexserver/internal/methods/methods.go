@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Server has what the methods of one server share. All fields but the last one must be set.
@@ -71,7 +72,7 @@ func handleLong[P, R any](ss *session, m *jsonrpc.Mux, method string, f func(con
 type empty = struct{}
 
 // required refuses an empty member.
-func required(path, value string) error {
+func required(path jsontext.Pointer, value string) error {
 	if value == "" {
 		return mcp.Invalid(path, "missing")
 	}
@@ -79,7 +80,7 @@ func required(path, value string) error {
 }
 
 // oneOf refuses a word that is not one of words. "" means a missing member.
-func oneOf[S ~string](path string, got S, words []S) error {
+func oneOf[S ~string](path jsontext.Pointer, got S, words []S) error {
 	if got == "" || slices.Contains(words, got) {
 		return nil
 	}

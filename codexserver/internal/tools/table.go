@@ -230,11 +230,6 @@ func (t *Table) Instructions() string {
 	return t.named(strings.Join(lines, "\n"), t.Title())
 }
 
-// Unknown returns the text of an error about a tool that is not in the table.
-func (t *Table) Unknown(name string) string {
-	return fmt.Sprintf("unknown tool %q", name)
-}
-
 // Call calls a tool. It returns an error result for wrong arguments, an unknown tool and a
 // turn that fails.
 func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
@@ -248,7 +243,7 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 func (t *Table) Begin(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
 	one := find(t.tools, name)
 	if one.name == "" {
-		return failure("", t.Unknown(name))
+		return failure("", fmt.Sprintf("unknown tool %q", name))
 	}
 	a, err := one.read(arguments, t.lockedOf(one))
 	c.table = t
