@@ -130,7 +130,7 @@ func New(o *Options) (*Engine, error) {
 		return nil, fmt.Errorf("native: failover.%w", err)
 	}
 	if o.Hosts && len(o.Sandbox.Helper) == 0 && box.HostsAvailable() == nil {
-		e.proxy = &hosts.Proxy{}
+		e.proxy = hosts.New()
 	}
 	e.choices = threadfile.New(e.options.CodexHome, e.options.Store)
 	limit := descriptors()

@@ -66,7 +66,7 @@ func Main() {
 		}
 		var s *supervisor
 		if limits(bits)&hosts != 0 {
-			s = &supervisor{server: fd + 1}
+			s = &supervisor{server: fd + 1, given: map[string]bool{}}
 		}
 		return rules{os.NewFile(uintptr(fd), "ruleset"), limits(bits)}.supervised(s, start)
 	})
@@ -76,15 +76,12 @@ func (r rules) onThread(f func() error) error { return r.supervised(nil, f) }
 
 // supervised runs f confined. S, unless it is nil, answers for the sockets until all that f starts has ended.
 func (r rules) supervised(s *supervisor, f func() error) error {
-	done := make(chan error, 1)
-	onOwnThread(func() {
+	return onOwnThread(func() error {
 		if err := r.restrict(s); err != nil {
-			done <- fmt.Errorf("sandbox: %w", err)
-			return
+			return fmt.Errorf("sandbox: %w", err)
 		}
-		done <- f()
+		return f()
 	})
-	return <-done
 }
 
 // restrict confines the calling thread, for which s answers unless it is nil. This cannot be undone.
@@ -114,16 +111,18 @@ func (r rules) restrict(s *supervisor) error {
 }
 
 // onOwnThread runs f on an OS thread that ends when f returns. The main thread would not, so another one runs f.
-func onOwnThread(f func()) {
+func onOwnThread(f func() error) error {
+	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // not unlocked, so that the thread ends
 		if unix.Gettid() != unix.Getpid() {
-			f()
+			done <- f()
 			return
 		}
 		elsewhere := make(chan struct{})
-		onOwnThread(func() { close(elsewhere); f() })
+		go func() { done <- onOwnThread(func() error { close(elsewhere); return f() }) }()
 		<-elsewhere
 		runtime.UnlockOSThread()
 	}()
+	return <-done
 }

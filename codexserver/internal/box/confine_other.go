@@ -3,6 +3,7 @@
 package box
 
 import (
+	"net"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -24,8 +25,14 @@ type rules []string // the arguments of sandbox-exec
 
 func lacksHosts() error { return unavailable("the network by the host needs Linux") }
 
-// withHosts is not called: no confinement has hosts.
-func (r rules) withHosts() rules { return r }
+// Hosts is a confinement with a network by the host, of which this system has none.
+type Hosts struct{ *Confinement }
+
+// Hosts returns nil.
+func (c *Confinement) Hosts(func(net.Conn)) *Hosts { return nil }
+
+// Close does nothing.
+func (h *Hosts) Close() {}
 
 func (c *Confinement) compile() error {
 	c.rules = seatbelt{c.roots.Paths, c.protect, c.policy.NetworkAccess}.arguments()

@@ -2,7 +2,6 @@ package box
 
 import (
 	"errors"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -12,23 +11,6 @@ import (
 func HostsAvailable() error { return hostsLacking() }
 
 var hostsLacking = sync.OnceValue(func() error { return errors.Join(Available(), lacksHosts()) })
-
-// Hosts is a [Confinement] for a command whose sockets of TCP all lead to the server, which takes them as
-// [run.Spec.Sockets]. The sandbox still has no socket of IP: what the command gets is one end of a local pair, and what
-// it connects it to is not looked at but for telling it that nothing else than the proxy is there.
-type Hosts struct{ *Confinement }
-
-// Hosts returns the confinement for commands that have such a network, nil if they have none: without [Options.Hosts],
-// in read-only, with network access, under a helper, and where the system lacks something.
-func (c *Confinement) Hosts() *Hosts {
-	if !c.hosts {
-		return nil
-	}
-	return &Hosts{c}
-}
-
-// Apply implements [run.Confinement].
-func (h *Hosts) Apply(cmd *exec.Cmd) (words string, err error) { return h.rules.withHosts().apply(cmd) }
 
 // proxyAddress is where a command finds the proxy, of which [proxyPort] is a part. Nothing listens there: each of its
 // sockets is connected to the server.

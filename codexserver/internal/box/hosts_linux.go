@@ -3,12 +3,15 @@
 package box
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"runtime"
-	"time"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -21,18 +24,17 @@ const listening = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FL
 // lacksHosts tries such a filter, on a thread that ends. There is only one listener in a chain of filters, so a
 // program that runs under another one has none, such as a server that a command has started.
 func lacksHosts() error {
-	done := make(chan error, 1)
-	onOwnThread(func() {
-		err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-		if err == nil {
-			var listener int
-			if listener, err = installFilter(bpf{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}}, listening); err == nil {
-				_ = unix.Close(listener)
-			}
+	err := onOwnThread(func() error {
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return err
 		}
-		done <- err
+		listener, err := installFilter(bpf{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}}, listening)
+		if err == nil {
+			err = unix.Close(listener)
+		}
+		return err
 	})
-	switch err := <-done; {
+	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.EINVAL):
@@ -40,15 +42,8 @@ func lacksHosts() error {
 	case errors.Is(err, unix.EBUSY):
 		return unavailable("something else answers for the system calls of this process, which then cannot: " +
 			"it was started in a sandbox or a container that does so")
-	default:
-		return unavailable("the network by the host: %v", err)
 	}
-}
-
-// withHosts returns the rules for a launcher that answers for sockets.
-func (r rules) withHosts() rules {
-	r.limits |= hosts
-	return r
+	return unavailable("the network by the host: %v", err)
 }
 
 // askLauncher adds what the launcher answers. All else stays refused: other sockets of IP, and other connects.
@@ -71,18 +66,107 @@ func askLauncher(do func(action uint32, tests []test, numbers ...uint32)) {
 	do(failing(0), all{{1, isNot, unix.SOL_SOCKET}}, unix.SYS_SETSOCKOPT)
 }
 
-// maxSockets is how many sockets of a command may be open. Each is a descriptor of the server.
+// maxSockets is how many sockets of a command are served at a time. Each is a descriptor of the server.
 const maxSockets = 64
 
-// closeTime is how long the launcher waits for the server to close one of them.
-const closeTime = time.Second
+// Hosts is a [Confinement] for one command whose sockets of TCP all lead to this server. The sandbox still has no socket of
+// IP: what the command gets is one end of a local pair, and what it connects it to is not looked at but for telling it that
+// nothing else than the proxy is there.
+type Hosts struct {
+	*Confinement
+	serve  func(net.Conn)
+	ctx    context.Context // until Close
+	cancel context.CancelFunc
+	ours   *net.UnixConn // by which the launcher's sockets come
+	theirs *os.File
+	done   sync.WaitGroup
+}
 
-// supervisor answers, in a launcher, for the sockets of its command. It waits for nothing but the server's other end:
-// whether a host may be reached is asked when the command asks the proxy for it.
+// Hosts returns the confinement for a command that has such a network, nil if it has none: without [Options.Hosts], in
+// read-only, with network access, under a helper, and where the system lacks something. Serve serves one socket, in a
+// goroutine of its own, until it returns or the socket is closed. What it reads is the command's: descriptors that come
+// with it are dropped.
+func (c *Confinement) Hosts(serve func(net.Conn)) *Hosts {
+	if !c.hosts {
+		return nil
+	}
+	h := &Hosts{Confinement: c, serve: serve}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h
+}
+
+// Apply implements [run.Confinement]. From here on sockets are served, until Close.
+func (h *Hosts) Apply(cmd *exec.Cmd) (words string, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	h.theirs = os.NewFile(uintptr(pair[1]), "sockets")
+	if h.ours, err = connOf(pair[0]); err == nil {
+		err = unix.SetsockoptTimeval(pair[1], unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 1})
+	}
+	if err != nil {
+		return "", err
+	}
+	h.done.Go(h.accept)
+	words, err = rules{h.rules.ruleset, h.rules.limits | hosts}.apply(cmd)
+	cmd.ExtraFiles = append(cmd.ExtraFiles, h.theirs)
+	return words, err
+}
+
+// accept serves the sockets that the launcher sends.
+func (h *Hosts) accept() {
+	places := make(chan struct{}, maxSockets)
+	rights := make([]byte, unix.CmsgSpace(4))
+	for {
+		_, n, _, _, err := h.ours.ReadMsgUnix(make([]byte, 1), rights)
+		messages, _ := unix.ParseSocketControlMessage(rights[:n])
+		if err != nil || len(messages) == 0 {
+			return // the launcher has ended, or the command
+		}
+		fds, _ := unix.ParseUnixRights(&messages[0])
+		for _, fd := range fds {
+			socket, err := connOf(fd)
+			if err != nil {
+				continue
+			}
+			places <- struct{}{} // what comes meanwhile waits
+			h.done.Go(func() {
+				defer func() { <-places }()
+				defer socket.Close()
+				defer context.AfterFunc(h.ctx, func() { _ = socket.Close() })()
+				h.serve(socket)
+			})
+		}
+	}
+}
+
+// connOf makes a connection of a descriptor, which it takes.
+func connOf(fd int) (*net.UnixConn, error) {
+	f := os.NewFile(uintptr(fd), "socket")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.UnixConn), nil
+}
+
+// Close closes the sockets of a command that has ended, and waits until all are served.
+func (h *Hosts) Close() {
+	h.cancel()
+	if h.ours != nil {
+		_ = h.ours.Close()
+	}
+	_ = h.theirs.Close()
+	h.done.Wait()
+}
+
+// supervisor answers, in a launcher, for the sockets of its command. It waits for nothing but, for a second, the server to
+// take a socket: whether a host may be reached is asked when the command asks the proxy for it.
 type supervisor struct {
 	listener int             // of the filter
-	server   int             // which takes the other end of each socket, and says with a byte that one was closed
-	open     int             // sockets
+	server   int             // which takes the other end of each socket
 	given    map[string]bool // the sockets of the command, as links in /proc name them
 }
 
@@ -127,13 +211,9 @@ func (s *supervisor) run() {
 		all.Val[i]--
 	}
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &all, nil) // cannot fail
-	defer unix.Close(s.listener)
 	for {
 		fds := []unix.PollFd{{Fd: int32(s.listener), Events: unix.POLLIN}}
-		switch _, err := unix.Poll(fds, -1); {
-		case err != nil: // EINTR
-			continue
-		case fds[0].Revents&unix.POLLIN == 0:
+		if _, err := unix.Poll(fds, -1); err == nil && fds[0].Revents&unix.POLLIN == 0 {
 			return
 		}
 		var n notification
@@ -143,13 +223,10 @@ func (s *supervisor) run() {
 		r := response{id: n.id}
 		switch n.nr {
 		case unix.SYS_SOCKET:
-			err := s.give(&n)
-			if err == nil {
+			if s.give(&n) {
 				continue // it is the answer
 			}
-			errno := unix.EPERM // the server is gone, and the command soon
-			_ = errors.As(err, &errno)
-			r.errno = -int32(errno)
+			r.errno = -int32(unix.EMFILE)
 		case unix.SYS_CONNECT, unix.SYS_BIND:
 			r.errno, r.flags = s.address(&n)
 		default:
@@ -159,48 +236,29 @@ func (s *supervisor) run() {
 	}
 }
 
-// give answers a call of socket with one end of a pair. The other end goes to the server.
-func (s *supervisor) give(n *notification) error {
-	if s.closed(); s.open >= maxSockets { // a command may close them faster than the server sees it
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.server), Events: unix.POLLIN}}, int(closeTime.Milliseconds()))
-		if s.closed(); s.open >= maxSockets {
-			return unix.EMFILE
-		}
-	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+// give answers a call of socket with one end of a pair. The other end goes to the server. It fails when many wait
+// there and none is taken.
+func (s *supervisor) give(n *notification) bool {
+	flags := int(n.args[1])
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|flags&unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return err
+		return false
 	}
 	defer unix.Close(pair[0])
 	err = unix.Sendmsg(s.server, []byte{0}, unix.UnixRights(pair[1]), nil, unix.MSG_NOSIGNAL)
 	_ = unix.Close(pair[1])
 	if err != nil {
-		return fmt.Errorf("the server: %v", err)
+		return false
 	}
-	s.open++
 	const most = 1 << 16 // of older ones names are told as they are
-	if s.given == nil || len(s.given) == most {
-		s.given = map[string]bool{}
+	if len(s.given) == most {
+		clear(s.given)
 	}
 	s.given[socketOf(uint32(os.Getpid()), pair[0])] = true
-	if flags := uint32(n.args[1]); flags&unix.SOCK_NONBLOCK != 0 {
-		if err := unix.SetNonblock(pair[0], true); err != nil {
-			return err
-		}
-	}
 	a := addition{
-		id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, src: uint32(pair[0]), newflags: uint32(n.args[1]) & unix.SOCK_CLOEXEC,
+		id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, src: uint32(pair[0]), newflags: uint32(flags & unix.SOCK_CLOEXEC),
 	}
-	return control(s.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, &a)
-}
-
-// closed counts the sockets that were closed since the last time.
-func (s *supervisor) closed() {
-	for b := make([]byte, 1); s.open > 0; s.open-- {
-		if got, _, err := unix.Recvfrom(s.server, b, unix.MSG_DONTWAIT); err != nil || got == 0 {
-			return
-		}
-	}
+	return control(s.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, &a) == nil
 }
 
 // kernel has the kernel answer a call as if nobody had asked.
@@ -213,8 +271,8 @@ func (s *supervisor) address(n *notification) (errno int32, flags uint32) {
 	var name [unix.SizeofSockaddrInet4]byte
 	mem, err := s.memory(n)
 	if err == nil {
-		defer mem.Close()
 		_, err = mem.ReadAt(name[:], int64(n.args[1]))
+		_ = mem.Close()
 	}
 	family := binary.NativeEndian.Uint16(name[:])
 	switch {
@@ -222,8 +280,6 @@ func (s *supervisor) address(n *notification) (errno int32, flags uint32) {
 		return 0, kernel
 	case n.nr == unix.SYS_BIND || err == nil && [8]byte(name[:]) != [8]byte(proxyName[:]): // the rest has no meaning
 		return -int32(unix.EPERM), 0
-	case mem != nil && err != nil:
-		return -int32(unix.EFAULT), 0
 	}
 	return 0, 0
 }
@@ -248,25 +304,24 @@ func socketOf(pid uint32, fd int) string {
 }
 
 // name answers a call of getsockname or getpeername about a socket that was given, as if it were one of TCP that is
-// connected to the proxy. It writes what the kernel would, where the call wants it. Of other sockets, and where it cannot,
-// the kernel answers.
+// connected to the proxy. It writes what the kernel would, where the call wants it. Of other sockets, where there is little
+// room, and where it cannot, the kernel answers.
 func (s *supervisor) name(n *notification) (flags uint32) {
 	mem, err := s.memory(n)
 	if err != nil {
 		return kernel
 	}
 	defer mem.Close()
-	var size [4]byte
-	_, err = mem.ReadAt(size[:], int64(n.args[2]))
-	room := int32(binary.NativeEndian.Uint32(size[:]))
-	if err != nil || room < 0 || !s.given[socketOf(n.pid, int(int32(n.args[0])))] {
+	var room [4]byte
+	_, err = mem.ReadAt(room[:], int64(n.args[2]))
+	if err != nil || int32(binary.NativeEndian.Uint32(room[:])) < int32(len(proxyName)) || !s.given[socketOf(n.pid, int(int32(n.args[0])))] {
 		return kernel
 	}
 	name := proxyName
 	if n.nr == unix.SYS_GETSOCKNAME {
 		name[3]++ // another port
 	}
-	_, err = mem.WriteAt(name[:min(int(room), len(name))], int64(n.args[1]))
+	_, err = mem.WriteAt(name[:], int64(n.args[1]))
 	_, failed := mem.WriteAt([]byte{byte(len(name)), 0, 0, 0}, int64(n.args[2]))
 	if err != nil || failed != nil {
 		return kernel

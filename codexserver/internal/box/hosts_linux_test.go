@@ -1,12 +1,14 @@
 package box_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,59 +25,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proxyAt is the one of the proxy in the environment of a command.
-var proxyAt = &unix.SockaddrInet4{Port: 3128, Addr: [4]byte{127, 0, 0, 1}}
-
-func confineHosts(t testing.TB, p protocol.SandboxPolicy, dir string) *box.Hosts {
+func confineHosts(t testing.TB, dir string, roots []string, serve func(net.Conn)) *box.Hosts {
 	t.Helper()
 	boxtest.Need(t)
 	if err := box.HostsAvailable(); err != nil {
 		t.Skip(err)
 	}
-	h := must.Get(box.New(box.Options{Hosts: true}).Confine(p, dir, nil))(t).Hosts()
+	h := must.Get(box.New(box.Options{Hosts: true}).Confine(write(roots...), dir, nil))(t).Hosts(serve)
 	if h == nil {
 		t.Fatal("the sandbox has no hosts")
 	}
 	return h
 }
 
+// served counts the sockets that are served, and tooMany those for which there was no place.
+var served, tooMany atomic.Int32
+
 // echo answers each byte of a socket with it.
-func echo(_ context.Context, c net.Conn) {
-	_, _ = io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c})
-} // not by pipes, which stay for a while
+func echo(c net.Conn) {
+	if served.Add(1) > 64 {
+		tooMany.Add(1)
+	}
+	defer served.Add(-1)
+	_, _ = io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c}) // not by pipes, which stay for a while
+}
 
 // given is a socket that a command asks for.
-func given(flags int) (int, error) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|flags, 0)
-	if err != nil {
-		return -1, fmt.Errorf("socket: %w", err)
-	}
-	return fd, nil
-}
+func given(flags int) (int, error) { return unix.Socket(unix.AF_INET, unix.SOCK_STREAM|flags, 0) }
 
-// used connects a socket to the proxy and has a byte echoed.
-func used(fd int) error {
-	if err := unix.Connect(fd, proxyAt); err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	b := []byte("x")
-	if _, err := unix.Write(fd, b); err != nil {
-		return err
-	}
-	if n, err := unix.Read(fd, b); err != nil || n != 1 {
-		return fmt.Errorf("%d bytes: %w", n, err)
-	}
-	return nil
-}
-
-// use makes a socket, and uses it.
-func use() error {
+// use makes a socket, connects it to the proxy and has a byte echoed, with what else is sent with it.
+func use(more ...byte) error {
 	fd, err := given(0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	return used(fd)
+	b := []byte("x")
+	err = errors.Join(unix.Connect(fd, &unix.SockaddrInet4{Port: 3128, Addr: [4]byte{127, 0, 0, 1}}), unix.Sendmsg(fd, b, more, nil, 0))
+	if n, failed := unix.Read(fd, b); err != nil || failed != nil || n != 1 {
+		return fmt.Errorf("%d bytes: %w", n, cmp.Or(err, failed))
+	}
+	return nil
 }
 
 // hostProbes are what a command with hosts may try.
@@ -100,44 +90,23 @@ var hostProbes = map[string]func(args []string) error{
 	"flags": func([]string) error { // as they were asked for
 		for _, flags := range []int{0, unix.SOCK_NONBLOCK, unix.SOCK_CLOEXEC, unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC} {
 			fd, err := given(flags)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
 			status, err1 := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 			descriptor, err2 := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-			if err := errors.Join(err1, err2); err != nil {
+			if err := differs(errors.Join(err, err1, err2), status&unix.O_NONBLOCK|descriptor*unix.SOCK_CLOEXEC, flags); err != nil {
 				return err
 			}
-			if status&unix.O_NONBLOCK != 0 != (flags&unix.SOCK_NONBLOCK != 0) || descriptor&unix.FD_CLOEXEC != 0 != (flags&unix.SOCK_CLOEXEC != 0) {
-				return fmt.Errorf("flags %#x: %#x, %#x", flags, status, descriptor)
-			}
+			unix.Close(fd)
 		}
 		return nil
 	},
-	"names": func([]string) error { // as if it were a socket of TCP, also where there is little room
+	"names": func([]string) error { // as if it were a socket of TCP
 		fd, err := given(0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
 		own, err1 := unix.Getsockname(fd)
 		peer, err2 := unix.Getpeername(fd)
-		if got := fmt.Sprint(own, peer, errors.Join(err1, err2)); got != "&{3129 [127 0 0 1] {0 0 [0 0 0 0] [0 0 0 0 0 0 0 0]}} &{3128 [127 0 0 1] {0 0 [0 0 0 0] [0 0 0 0 0 0 0 0]}} <nil>" {
-			return errors.New(got)
-		}
-		room, size := [8]byte{6: 7, 7: 7}, int32(6)
-		if err := raw(unix.SYS_GETPEERNAME, uintptr(fd), uintptr(unsafe.Pointer(&room)), uintptr(unsafe.Pointer(&size))); err != nil || size != 16 || room != [8]byte{2, 0, 12, 56, 127, 0, 7, 7} {
-			return fmt.Errorf("%v, %d: %w", room, size, err)
-		}
-		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(pair[0])
-		defer unix.Close(pair[1])
-		name, err := unix.Getpeername(pair[0])
-		return differs(err, fmt.Sprintf("%T", name), "*unix.SockaddrUnix")
+		pair, err3 := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		name, err4 := unix.Getpeername(pair[0])
+		got := strings.ReplaceAll(fmt.Sprintf("%v %v %T", own, peer, name), " {0 0 [0 0 0 0] [0 0 0 0 0 0 0 0]}", "") // what is its own
+		return differs(errors.Join(err, err1, err2, err3, err4), got, "&{3129 [127 0 0 1]} &{3128 [127 0 0 1]} *unix.SockaddrUnix")
 	},
 	"not dumpable": func([]string) error {
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
@@ -173,73 +142,55 @@ var hostProbes = map[string]func(args []string) error{
 		return nil // the test looks whether somebody was reached
 	},
 	"descriptors for the server": func([]string) error {
-		fd, err := given(0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
 		for range 100 {
-			if err := unix.Sendmsg(fd, []byte("x"), unix.UnixRights(0, 1, 2, fd), nil, 0); err != nil {
+			if err := use(unix.UnixRights(0, 1, 2, 2)...); err != nil {
 				return err
-			}
-			if n, err := unix.Read(fd, make([]byte, 1)); n != 1 || err != nil {
-				return fmt.Errorf("%d bytes: %w", n, err)
 			}
 		}
 		return nil
 	},
-	"many": func(a []string) error {
+	"many": func(a []string) error { // the test looks how many are served
 		var all []int
-		for range 10_000 {
-			fd, err := given(0)
-			if err != nil {
-				if n := len(all); n != 64 || !errors.Is(err, unix.EMFILE) {
-					return fmt.Errorf("after %d: %w", n, err)
-				}
-				break
-			}
+		fd, err := given(0)
+		for ; err == nil && len(all) < 10_000; fd, err = given(0) {
 			all = append(all, fd)
 		}
 		for _, fd := range all {
 			unix.Close(fd)
 		}
-		for range 1000 { // until the server has seen it
-			if err := use(); err == nil {
-				return nil
-			}
-			time.Sleep(time.Millisecond)
+		if err == nil || err != unix.EMFILE {
+			return fmt.Errorf("after %d: %w", len(all), err)
 		}
-		return errors.New("no socket is free any more")
+		for until := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(until); time.Sleep(time.Millisecond) {
+			err = use() // until the server has seen it
+		}
+		return err
 	},
-	"signals": func([]string) error {
-		var timer [4]int64
-		timer[1], timer[3] = 500, 500 // microseconds
-		if err := raw(unix.SYS_SETITIMER, 0, uintptr(unsafe.Pointer(&timer)), 0); err != nil {
+	"signals": func([]string) error { // of a timer to the caller, and of the ends of orphans to the launcher
+		timer, orphans := [4]int64{1: 500, 3: 500}, exec.Command("sh", "-c", "for i in $(seq 500); do (: &); done") // microseconds
+		if err := errors.Join(orphans.Start(), raw(unix.SYS_SETITIMER, 0, uintptr(unsafe.Pointer(&timer)), 0)); err != nil {
 			return err
 		}
-		defer func() {
-			timer = [4]int64{}
-			_ = raw(unix.SYS_SETITIMER, 0, uintptr(unsafe.Pointer(&timer)), 0)
-		}()
-		for range 500 {
+		ended := make(chan error)
+		go func() { ended <- orphans.Wait() }()
+		for i := 0; ; i++ {
 			if err := use(); err != nil {
 				return err
 			}
+			select {
+			case err := <-ended:
+				timer = [4]int64{}
+				return errors.Join(err, raw(unix.SYS_SETITIMER, 0, uintptr(unsafe.Pointer(&timer)), 0))
+			default:
+			}
 		}
-		return nil
 	},
 	"a server in the sandbox": func([]string) error {
 		if err := box.HostsAvailable(); err == nil || !strings.Contains(err.Error(), "something else answers") {
 			return fmt.Errorf("hosts in hosts: %v", err)
 		}
 		c, err := box.New(box.Options{Hosts: true}).Confine(write("."), "/", nil)
-		if err != nil {
-			return err
-		}
-		if c.Hosts() != nil {
-			return errors.New("a confinement has hosts in hosts")
-		}
-		return nil
+		return differs(err, err == nil && c.Hosts(echo) == nil, true)
 	},
 }
 
@@ -256,7 +207,6 @@ var hostKinds = []kind{
 		{name: "IPv4 in IPv6", probe: []string{"call", "connect", "socket", "words:0x5000000a,0,0x0100007fffff0000,0", "28"}, hosts: "EPERM"},
 		{name: "nothing", probe: []string{"call", "connect", "socket", "words:0,0", "16"}, hosts: "EPERM"},
 		{name: "a local name", probe: []string{"call", "connect", "socket", "words:0x4141414141410001,0", "16"}, hosts: "EPERM"},
-		{name: "no memory", probe: []string{"call", "connect", "socket", "16", "16"}, hosts: "EFAULT"},
 		{name: "fast open", probe: []string{"call", "sendto", "socket", "words:0", "1", "0x20000000", "words:@address,0", "16"}, hosts: "EPERM"},
 		{name: "an address that another thread changes", probe: []string{"another thread changes the address", "@address"}, hosts: "ok", guards: true},
 	}},
@@ -273,9 +223,14 @@ var hostKinds = []kind{
 		{name: "socket of ICMP by IPv6", probe: []string{"call", "socket", "10", "2", "58"}, hosts: "EPERM"},
 		{name: "socket pair inet", probe: []string{"call", "socketpair", "2", "1", "0", "words:0"}, hosts: "EPERM"},
 	}},
-	{"hand descriptors to the server", []row{{name: "descriptors", probe: []string{"descriptors for the server"}, hosts: "ok", guards: true}}}, // they are dropped
-	{"have more than 64 sockets at a time", []row{{name: "many", probe: []string{"many"}, hosts: "ok", guards: true}}},                         // which it checks
+	{"hand descriptors to the server", []row{
+		{name: "descriptors", probe: []string{"descriptors for the server"}, hosts: "ok", guards: true}, // they are dropped
+	}},
+	{"have the server serve more than 64 sockets at a time", []row{
+		{name: "many", probe: []string{"many"}, hosts: "ok", guards: true}, // and after them one
+	}},
 	{"", []row{
+		{name: "no memory for an address", probe: []string{"call", "connect", "socket", "16", "16"}, hosts: "ok"}, // nothing is done
 		{name: "names of sockets", probe: []string{"names"}, hosts: "ok"},
 		{name: "no memory for a name", probe: []string{"call", "getpeername", "socket", "16", "16"}, hosts: "EFAULT"},
 		{name: "a negative size of a name", probe: []string{"call", "getpeername", "socket", "words:0,0", "words:0xffffffff"}, hosts: "EINVAL"},
@@ -290,32 +245,30 @@ var hostKinds = []kind{
 
 // TestHostsOnlyThere says which sandboxes have hosts, and what a command there sees of them.
 func TestHostsOnlyThere(t *testing.T) {
-	confineHosts(t, write(), "/")
-	online, helper := write(), box.Options{Hosts: true, Helper: []string{"true"}}
+	h := confineHosts(t, "/", nil, echo)
+	defer h.Close()
+	online := write()
 	online.NetworkAccess = true
 	for _, tt := range []struct {
 		options box.Options
 		policy  protocol.SandboxPolicy
-	}{{box.Options{}, write()}, {box.Options{Hosts: true}, readOnly}, {box.Options{Hosts: true}, online}, {helper, write()}} {
+	}{{box.Options{}, write()}, {box.Options{Hosts: true}, readOnly}, {box.Options{Hosts: true}, online}, {box.Options{Hosts: true, Helper: []string{"true"}}, write()}} {
 		c := must.Get(box.New(tt.options).Confine(tt.policy, "/", nil))(t)
-		if c.Hosts() != nil {
+		if c.Hosts(echo) != nil {
 			t.Errorf("%+v with %+v has hosts", tt.policy, tt.options)
 		}
 	}
-	c := must.Get(box.New(box.Options{Hosts: true}).Confine(write(), t.TempDir(), nil))(t)
-	must.Equal(t, "without hosts", []string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}, c.Environ())
-	env := c.Hosts().Environ([]string{"A=1", "HTTPS_PROXY=http://user:secret@corp:1", "no_proxy=x", "NO_PROXYX=y"})
 	const at = "http://127.0.0.1:3128"
 	must.Equal(t, "with hosts", []string{
 		"A=1", "NO_PROXYX=y", "NODE_USE_ENV_PROXY=1", "HTTP_PROXY=" + at, "http_proxy=" + at, "HTTPS_PROXY=" + at, "https_proxy=" + at,
 		"ALL_PROXY=" + at, "all_proxy=" + at, "NO_PROXY=", "no_proxy=", "CODEX_SANDBOX_NETWORK_DISABLED=1",
-	}, env)
+	}, h.Environ([]string{"A=1", "HTTPS_PROXY=http://user:secret@corp:1", "no_proxy=x", "NO_PROXYX=y"}))
 	// The server's own functions, such as a patch, and git have no launcher.
-	err := c.Do(func() error { return closed(given(0)) })
+	err := h.Do(func() error { return closed(given(0)) })
 	must.Equal(t, "a function", true, errors.Is(err, unix.EPERM))
 }
 
-// TestHostsEnd ends commands with open sockets in every way. All sockets are closed when Run returns.
+// TestHostsEnd ends commands with open sockets in every way. All sockets are closed then.
 func TestHostsEnd(t *testing.T) {
 	const script = `exec 3<>/dev/tcp/127.0.0.1/3128 && echo x >&3 && read -r x <&3; (setsid sleep 60 3<&3 &) ; echo $PPID; `
 	for name, tt := range map[string]struct {
@@ -329,20 +282,20 @@ func TestHostsEnd(t *testing.T) {
 		"it cannot start":                    {[]string{"/etc/passwd"}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := confineHosts(t, write(), "/")
+			var open atomic.Int32
+			h := confineHosts(t, "/", nil, func(c net.Conn) {
+				open.Add(1)
+				defer open.Add(-100)
+				echo(c)
+			})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			var open atomic.Int32
 			_, _ = boxtest.Starter(t).Run(ctx, run.Spec{
 				Argv: tt.argv, Dir: "/", Env: h.Environ([]string{"PATH=/usr/bin:/bin"}), Confinement: h, Timeout: time.Minute,
-				Sockets: func(ctx context.Context, c net.Conn) {
-					open.Add(1)
-					defer open.Add(-100)
-					echo(ctx, c)
-				},
 			}, func(_ protocol.OutputStream, launcher []byte) {
 				tt.end(pid([]string{strings.TrimSpace(string(launcher))}), cancel)
 			})
+			h.Close()
 			must.Equal(t, "sockets that were served and closed", tt.want, open.Load())
 		})
 	}

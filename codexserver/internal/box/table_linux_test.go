@@ -2,7 +2,6 @@ package box_test
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -43,64 +42,65 @@ func TestTable(t *testing.T) {
 	if !isRoot {
 		t.Run("root", func(t *testing.T) { t.Skip("only root can run these rows, and make a program of root") })
 	}
-	attempts := func(t *testing.T, kinds []kind) (rows []row, all []attempt) {
-		for _, kind := range kinds {
-			for _, row := range kind.rows {
-				if row.user && (isRoot || others["@suid"] == "") || row.root && !isRoot {
-					continue
-				}
-				rows, all = append(rows, row), append(all, attempt{fixture(t), row.probe})
-			}
-		}
-		return rows, all
-	}
-	judge := func(t *testing.T, name, want, got string) {
-		if !slices.Contains(strings.Split(want, "|"), got) {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
-	}
-	for _, mode := range protocol.SandboxModes() {
+	outside := must.Get(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
+	defer outside.Close()
+	port := outside.Addr().(*net.TCPAddr).Port
+	others["@address"] = fmt.Sprintf("%#x", 0x0100007f00000002|port>>8<<16|port&255<<24)
+	for _, mode := range append(protocol.SandboxModes(), withHosts) {
 		t.Run(string(mode), func(t *testing.T) {
-			rows, all := attempts(t, kinds)
-			policy := write()
-			policy.Mode = mode
-			for i, got := range try(t, processes, policy, others, all) {
-				judge(t, rows[i].name, map[protocol.SandboxMode]string{
-					protocol.SandboxReadOnly: rows[i].readOnly, protocol.SandboxWorkspaceWrite: rows[i].write, protocol.SandboxDangerFullAccess: cmp.Or(rows[i].free, "ok"),
-				}[mode], got)
+			var rows []row
+			var all []attempt
+			for _, kind := range slices.Concat(hostKinds, kinds) {
+				for _, row := range kind.rows {
+					if row.want(mode) == "" || row.user && (isRoot || others["@suid"] == "") || row.root && !isRoot {
+						continue
+					}
+					rows, all = append(rows, row), append(all, attempt{fixture(t), row.probe})
+				}
+			}
+			try(t, processes, mode, others, all[:1]) // what is opened once
+			before := descriptors(t)
+			for i, got := range try(t, processes, mode, others, all) {
+				if !slices.Contains(strings.Split(rows[i].want(mode), "|"), got) {
+					t.Errorf("%s: %s, want %s", rows[i].name, got, rows[i].want(mode))
+				}
+			}
+			const some = 10 // of its own, which come and go; a command has handed it 400
+			for until := time.Now().Add(10 * time.Second); descriptors(t) > before+some; time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(until) { // the ends of commands are read after their results
+					t.Fatalf("the server had %d descriptors, and has %d", before, descriptors(t))
+				}
 			}
 		})
 	}
-	// Nobody outside is reached, and the server keeps no descriptor.
-	t.Run("workspace-write with hosts", func(t *testing.T) {
-		outside := must.Get(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
-		defer outside.Close()
-		others["@tcp"] = outside.Addr().String()
-		port := outside.Addr().(*net.TCPAddr).Port
-		others["@address"] = fmt.Sprintf("%#x", 0x0100007f00000002|port>>8<<16|port&255<<24)
-		rows, all := attempts(t, slices.Concat(hostKinds, kinds))
-		try(t, processes, write(), others, all[:1], echo) // what is opened once
-		before := descriptors(t)
-		for i, got := range try(t, processes, write(), others, all, echo) {
-			judge(t, rows[i].name, cmp.Or(rows[i].hosts, rows[i].write), got)
-		}
-		const some = 10 // of its own, which come and go; a command has handed it 400
-		for until := time.Now().Add(10 * time.Second); descriptors(t) > before+some && time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-			// The ends of commands are read after their results.
-		}
-		if after := descriptors(t); after > before+some {
-			t.Errorf("the server had %d descriptors, and has %d", before, after)
-		}
-		must.OK(t, outside.SetDeadline(time.Now().Add(100*time.Millisecond)))
-		if c, err := outside.Accept(); err == nil {
-			t.Errorf("somebody was reached: %s", c.RemoteAddr())
-		}
-	})
+	must.Equal(t, "sockets that are served besides 64", int32(0), tooMany.Load())
+	must.OK(t, outside.SetDeadline(time.Now().Add(100*time.Millisecond)))
+	if c, err := outside.Accept(); err == nil {
+		t.Errorf("somebody was reached: %s", c.RemoteAddr())
+	}
 }
 
 func descriptors(t *testing.T) int {
 	runtime.GC()
 	return len(must.Get(os.ReadDir("/proc/self/fd"))(t))
+}
+
+// These stand for workspace-write with a network by the host, and with network access.
+const withHosts, online protocol.SandboxMode = "hosts", "online"
+
+// want returns what the row's attempt must come to in a mode, "" if it is not made there.
+func (r row) want(mode protocol.SandboxMode) string {
+	switch {
+	case mode == withHosts:
+		return cmp.Or(r.hosts, r.write)
+	case mode == protocol.SandboxReadOnly:
+		return r.readOnly
+	case mode == protocol.SandboxWorkspaceWrite:
+		return r.write
+	case r.write == "": // one of hostKinds
+		return ""
+	}
+	return cmp.Or(r.free, "ok")
 }
 
 // verdict returns the word of SECURITY.md for an outcome of the row.
@@ -228,13 +228,11 @@ func sharedIPC(t *testing.T, found map[string]string) {
 // TestNetworkAccess tries the network under a policy that allows it.
 func TestNetworkAccess(t *testing.T) {
 	processes, others := boxtest.Starter(t), others(t)
-	policy := write()
-	policy.NetworkAccess = true
 	var all []attempt
 	for _, probe := range [][]string{{"call", "socket", "2", "1", "0"}, {"call", "socket", "2", "2", "0"}, {"call", "socket", "16", "3", "0"}, {"dial", "tcp", "@tcp"}} {
 		all = append(all, attempt{fixture(t), probe})
 	}
-	for i, got := range try(t, processes, policy, others, all) {
+	for i, got := range try(t, processes, online, others, all) {
 		must.Equal(t, fmt.Sprint(all[i].Probe), "ok", got)
 	}
 }
@@ -246,9 +244,13 @@ type attempt struct {
 }
 
 // try makes the attempts, one after the other in one process, and returns what they print. The working
-// folders are the process' roots. With a function for sockets it has a network by the host.
-func try(t *testing.T, processes *run.Starter, policy protocol.SandboxPolicy, others map[string]string, all []attempt, sockets ...func(context.Context, net.Conn)) []string {
+// folders are the process' roots.
+func try(t *testing.T, processes *run.Starter, mode protocol.SandboxMode, others map[string]string, all []attempt) []string {
 	t.Helper()
+	policy := write()
+	if policy.NetworkAccess = mode == online; !policy.NetworkAccess && mode != withHosts {
+		policy.Mode = mode
+	}
 	for i, one := range all {
 		unique := strconv.FormatInt(time.Now().UnixNano(), 36)
 		t.Cleanup(func() { _ = os.Remove("/dev/shm/" + unique) }) // made where nothing confines
@@ -267,9 +269,10 @@ func try(t *testing.T, processes *run.Starter, policy protocol.SandboxPolicy, ot
 	dir := tree(t, "attempts="+string(list))
 	spec := run.Spec{Argv: []string{"/proc/self/exe", probeWord, eachProbe, filepath.Join(dir, "attempts")}, Dir: "/", Timeout: time.Minute}
 	spec.Env = run.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret", "some_api_key_file=secret", "MYSECRETS=secret"))
-	if len(sockets) > 0 {
-		h := confineHosts(t, policy, policy.WritableRoots[0])
-		spec.Confinement, spec.Sockets, spec.Env = h, sockets[0], h.Environ(spec.Env)
+	if mode == withHosts {
+		h := confineHosts(t, policy.WritableRoots[0], policy.WritableRoots[1:], echo)
+		defer h.Close()
+		spec.Confinement, spec.Env = h, h.Environ(spec.Env)
 	} else if policy.Mode != protocol.SandboxDangerFullAccess {
 		c := confine(t, policy, policy.WritableRoots[0])
 		spec.Confinement = c

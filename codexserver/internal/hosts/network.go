@@ -3,32 +3,45 @@ package hosts
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 )
 
 const (
-	maxHead  = 16 << 10         // of a request
-	headTime = 30 * time.Second // for the rest of it, once it has begun
-	maxOpen  = 8                // hosts that wait for an answer
-	maxHosts = 100              // that a command may ask for
-	linger   = time.Minute      // for the rest of an answer when the command writes no more
+	maxHead  = 16 << 10    // of a request
+	maxOpen  = 8           // hosts that wait for an answer; others wait for these
+	maxHosts = 100         // that a command may ask for
+	linger   = time.Minute // for what one side has to say when the other has ended
 )
 
 // Decide decides whether the command may reach a host. It returns "" or, in words for the command, why not. It must
 // return when ctx ends, which is when the command has ended.
 type Decide func(ctx context.Context, host string) (refusal string)
 
-// Refusal is a host that a command did not reach because it was not allowed, and Why.
-type Refusal struct {
-	Host, Why string
-	Decided   bool // by a [Decide]
+// Answer is what came of a host that a command has asked for.
+type Answer struct {
+	Host    string // or, in quotes, what stood in the place of one
+	Why     string // it was refused; "" if it was not
+	Decided bool   // by a [Decide]
+	Reached bool
+}
+
+// answer is one that is perhaps not there yet: not before ctx ends.
+type answer struct {
+	Answer
+	ctx context.Context
 }
 
 // Network is the network of one command. It is safe for concurrent use.
@@ -38,159 +51,147 @@ type Network struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	asking sync.WaitGroup
+	open   chan struct{} // answers that are awaited
 
 	mu      sync.Mutex
-	answers map[string]*answer // by host
-	open    int                // answers that are awaited
-	used    []string
-	refused []Refusal
+	answers []*answer // and guards them
 }
 
-// answer is what was decided about a host. The refusal, if it says why, counts when done is closed.
-type answer struct {
-	done chan struct{}
-	Refusal
-}
-
-// Network begins the network of a command.
+// Network begins the network of a command, which ends with ctx.
 func (p *Proxy) Network(ctx context.Context, decide Decide) *Network {
 	ctx, cancel := context.WithCancel(ctx)
-	return &Network{proxy: p, decide: decide, ctx: ctx, cancel: cancel, answers: map[string]*answer{}}
+	return &Network{proxy: p, decide: decide, ctx: ctx, cancel: cancel, open: make(chan struct{}, maxOpen)}
 }
 
-// Close withdraws what is asked, and waits for it. It returns the hosts that the command has reached, and those that it
-// has not because they were not allowed, each once and in the order of the first attempt. Nothing is served any more.
-func (n *Network) Close() (used []string, refused []Refusal) {
+// Close withdraws what is asked, and waits for it. It returns what came of each host, in the order of the first attempt.
+// Nothing is reached any more.
+func (n *Network) Close() (all []Answer) {
 	n.cancel()
 	n.asking.Wait()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.used, n.refused
+	for _, a := range n.answers {
+		all = append(all, a.Answer)
+	}
+	return all
 }
 
-// Serve serves a socket of the command, until it is closed, as it is when ctx ends.
-func (n *Network) Serve(ctx context.Context, c net.Conn) {
+// Serve serves a socket of the command, until it is closed or the network has ended.
+func (n *Network) Serve(c net.Conn) {
 	in := &io.LimitedReader{R: c, N: maxHead}
 	r := bufio.NewReader(in)
-	if _, err := r.Peek(1); err != nil { // without a limit: it may stay idle
-		return
-	}
-	_ = c.SetReadDeadline(time.Now().Add(headTime))
-	request, err := http.ReadRequest(r)
-	_ = c.SetReadDeadline(time.Time{})
+	request, err := http.ReadRequest(r) // without a limit: it may stay idle
 	if err != nil {
 		say(c, http.StatusBadRequest, "not a request to an HTTP proxy")
 		return
 	}
-	host, err := target(request)
-	if err != nil {
-		n.refuse(c, Refusal{Host: host, Why: err.Error()})
+	in.N = math.MaxInt64
+	a := n.answer(target(request))
+	answered := make(chan struct{})
+	stop := context.AfterFunc(a.ctx, func() {
+		_ = c.SetReadDeadline(time.Unix(1, 0))
+		close(answered)
+	})
+	if _, err := r.Peek(1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		stop() // the program has not waited
 		return
 	}
-	a := n.answer(host)
-	if !await(ctx, a, c, r) {
-		return
-	}
-	if a.Why != "" {
-		n.refuse(c, a.Refusal)
-		return
-	}
-	up, refusal, err := n.proxy.connect(ctx, host)
+	<-answered
+	_ = c.SetReadDeadline(time.Time{})
+	up, why, err := n.reach(a)
 	switch {
-	case refusal != "":
-		n.refuse(c, Refusal{Host: host, Why: refusal})
+	case why != "":
+		say(c, http.StatusForbidden, a.Host+" was refused: "+why)
 		return
 	case err != nil:
-		say(c, http.StatusBadGateway, host+" cannot be reached: "+err.Error())
+		say(c, http.StatusBadGateway, a.Host+" cannot be reached: "+err.Error())
 		return
 	}
 	defer up.Close()
-	defer context.AfterFunc(ctx, func() { _ = up.Close() })()
+	defer context.AfterFunc(n.ctx, func() { _ = up.Close() })()
+	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err == nil {
+		pass(c, r, up)
+	}
+}
+
+// target returns the host that a request asks for or, with why it cannot be asked for, what stands in its place.
+func target(r *http.Request) (host, why string) {
+	name, port, err := net.SplitHostPort(r.RequestURI)
+	host, wrong := decide.Host(name)
+	switch {
+	case r.Method != http.MethodConnect:
+		why = "only HTTPS is possible from the sandbox"
+	case err != nil || port != "443":
+		why = "only port 443 is possible from the sandbox"
+	case wrong != nil:
+		why = wrong.Error()
+	default:
+		return host, ""
+	}
+	return strconv.QuoteToASCII(r.Host[:min(len(r.Host), decide.MaxHost)]), why
+}
+
+// answer returns the answer about a host. At the first attempt it begins to ask, unless there is a reason why not.
+func (n *Network) answer(host, why string) *answer {
 	n.mu.Lock()
-	if !slices.Contains(n.used, host) {
-		n.used = append(n.used, host)
+	defer n.mu.Unlock()
+	if i := slices.IndexFunc(n.answers, func(a *answer) bool { return a.Host == host }); i >= 0 {
+		return n.answers[i]
 	}
+	ctx, done := context.WithCancel(context.Background())
+	a := &answer{Answer{Host: host, Why: why}, ctx}
+	if len(n.answers) < maxHosts {
+		n.answers = append(n.answers, a)
+	} else {
+		a.Why = fmt.Sprintf("the command has asked for %d hosts", maxHosts)
+	}
+	if a.Why != "" {
+		done()
+		return a
+	}
+	n.asking.Go(func() {
+		defer done()
+		why, decided := "the command has ended", false
+		select {
+		case n.open <- struct{}{}:
+			why, decided = n.decide(n.ctx, host), true
+			<-n.open
+		case <-n.ctx.Done():
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		a.Why, a.Decided = why, decided
+	})
+	return a
+}
+
+// reach connects to a host of which the answer is there. It returns why it may not, or else why it cannot.
+func (n *Network) reach(a *answer) (up net.Conn, why string, err error) {
+	n.mu.Lock()
+	why = a.Why
 	n.mu.Unlock()
-	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
-		return
+	if why != "" {
+		return nil, why, nil
 	}
-	in.N = math.MaxInt64
-	pass(c, r, up)
+	up, why, err = n.proxy.connect(n.ctx, a.Host)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if why != "" {
+		a.Why, a.Decided = why, false
+	}
+	a.Reached = a.Reached || up != nil
+	return up, why, err
 }
 
 // say answers a request that is refused.
 func say(c net.Conn, status int, words string) {
-	_ = c.SetWriteDeadline(time.Now().Add(headTime)) // the command may not read
-	_, _ = fmt.Fprintf(c, "HTTP/1.1 %d codex-mcp: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", status, phrase(words))
-}
-
-// refuse answers a request whose host is refused, and records that once.
-func (n *Network) refuse(c net.Conn, r Refusal) {
-	n.mu.Lock()
-	if len(n.refused) < maxHosts && !slices.ContainsFunc(n.refused, func(other Refusal) bool { return other.Host == r.Host }) {
-		n.refused = append(n.refused, r)
-	}
-	n.mu.Unlock()
-	say(c, http.StatusForbidden, r.Host+" was refused: "+r.Why)
-}
-
-// await waits for an answer, while the program that needs it waits too. It is false when that has given up.
-func await(ctx context.Context, a *answer, c net.Conn, r *bufio.Reader) bool {
-	left := make(chan error, 1)
-	go func() { // which the end of the socket or a deadline ends
-		_, err := r.Peek(r.Buffered() + 1)
-		left <- err
-	}()
-	select {
-	case <-a.done:
-		_ = c.SetReadDeadline(time.Unix(1, 0))
-		<-left
-		_ = c.SetReadDeadline(time.Time{})
-		return true
-	case err := <-left:
-		if err != nil && err != bufio.ErrBufferFull {
-			return false
+	words = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
 		}
-	}
-	select { // it talks before the answer
-	case <-a.done:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// answer returns the answer about a host, and begins to ask for it at the first attempt.
-func (n *Network) answer(host string) *answer {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if a := n.answers[host]; a != nil {
-		return a
-	}
-	a := &answer{make(chan struct{}), Refusal{Host: host}}
-	switch {
-	case n.ctx.Err() != nil:
-		a.Why = "the command has ended"
-	case n.open == maxOpen:
-		a.Why = fmt.Sprintf("%d other hosts wait for an answer", maxOpen)
-	case len(n.answers) == maxHosts:
-		a.Why = fmt.Sprintf("the command has asked for %d hosts", maxHosts)
-	}
-	if a.Why != "" { // which another attempt may not meet
-		close(a.done)
-		return a
-	}
-	n.answers[host] = a
-	n.open++
-	n.asking.Go(func() {
-		why := n.decide(n.ctx, host)
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		a.Why, a.Decided = why, true
-		n.open--
-		close(a.done)
-	})
-	return a
+		return r
+	}, words)
+	_, _ = fmt.Fprintf(c, "HTTP/1.1 %d codex-mcp: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", status, words[:min(len(words), 300)])
 }
 
 // pass carries bytes in both directions, of which r holds the first of the command's.
@@ -198,22 +199,21 @@ func pass(c net.Conn, r *bufio.Reader, up net.Conn) {
 	var sending sync.WaitGroup
 	sending.Go(func() {
 		first, _ := r.Peek(r.Buffered())
-		_, err := up.Write(first)
-		if err == nil {
-			_, err = io.Copy(up, c) // the kernel carries it
-		}
-		if half, is := up.(interface{ CloseWrite() error }); is && err == nil {
-			_ = half.CloseWrite()
-			_ = up.SetReadDeadline(time.Now().Add(linger)) // the command may be gone
-			return
-		}
-		_ = up.Close()
+		_, _ = up.Write(first) // an error meets the rest, too
+		carry(up, c)
 	})
-	if _, err := io.Copy(c, up); err != nil {
-		_ = c.Close()
-	} else if half, is := c.(interface{ CloseWrite() error }); is {
-		_ = half.CloseWrite()
-		_ = c.SetReadDeadline(time.Now().Add(linger)) // it may have more to send, and nobody who reads it
-	}
+	carry(c, up)
 	sending.Wait()
+}
+
+// carry carries the bytes of one direction, by the kernel if that can, and passes on their end. Who reads no more, or has
+// no more to say, may be gone without a word.
+func carry(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	if half, is := to.(interface{ CloseWrite() error }); is {
+		_ = half.CloseWrite()
+	} else {
+		_ = to.Close()
+	}
+	_ = to.SetReadDeadline(time.Now().Add(linger))
 }

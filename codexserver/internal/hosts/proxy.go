@@ -15,22 +15,30 @@ import (
 	"time"
 )
 
-// Proxy connects commands to hosts. The zero value uses the system's resolver and network, and the proxy that the
-// environment of this process names.
+// Proxy connects commands to hosts.
 type Proxy struct {
-	// Resolve returns the addresses of a host. Default: those that the system's resolver finds, without search lists.
+	// Resolve returns the addresses of a host.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Dial connects to an address. Default: that of a [net.Dialer].
-	Dial dial
-	// Upstream returns the proxy to use for a request, or nil. Default: [http.ProxyFromEnvironment].
+	// Dial connects to an address, in a time of its own.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Upstream returns the proxy to use for a request, or nil.
 	Upstream func(*http.Request) (*url.URL, error)
 }
 
-type dial = func(ctx context.Context, network, address string) (net.Conn, error)
+// New returns the proxy with the system's resolver, without search lists, and network, or with the proxy that the
+// environment of this process names.
+func New() *Proxy {
+	return &Proxy{
+		Resolve: func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host+".")
+		},
+		Dial:     (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		Upstream: http.ProxyFromEnvironment,
+	}
+}
 
 const (
 	connectTime = 30 * time.Second // for all addresses of a host
-	addrTime    = 10 * time.Second // for one
 	maxAddrs    = 8                // that are tried
 )
 
@@ -38,26 +46,14 @@ const (
 func (p *Proxy) connect(ctx context.Context, host string) (up net.Conn, refusal string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	dial, resolve, upstream := p.Dial, p.Resolve, p.Upstream
-	if dial == nil {
-		dial = (&net.Dialer{}).DialContext
-	}
-	if resolve == nil {
-		resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", host+".")
-		}
-	}
-	if upstream == nil {
-		upstream = http.ProxyFromEnvironment
-	}
-	switch proxy, err := upstream(&http.Request{URL: &url.URL{Scheme: "https", Host: host}}); {
+	switch proxy, err := p.Upstream(&http.Request{URL: &url.URL{Scheme: "https", Host: host}}); {
 	case err != nil:
 		return nil, "", errors.New("the server's own proxy is not set well") // the error may have its password
 	case proxy != nil:
-		up, err = through(ctx, dial, proxy, host)
+		up, err = p.through(ctx, proxy, host)
 		return up, "", err
 	}
-	addrs, err := resolve(ctx, host)
+	addrs, err := p.Resolve(ctx, host)
 	if err != nil {
 		return nil, "", errors.New("its name does not resolve")
 	}
@@ -72,27 +68,20 @@ func (p *Proxy) connect(ctx context.Context, host string) (up net.Conn, refusal 
 	}
 	err = errors.New("it has no address")
 	for _, a := range addrs[:min(len(addrs), maxAddrs)] {
-		if up, err = one(ctx, dial, a); err == nil {
+		if up, err = p.Dial(ctx, "tcp", netip.AddrPortFrom(a, 443).String()); err == nil {
 			return up, "", nil
 		}
 	}
 	return nil, "", err
 }
 
-// one dials an address, of which another may be better.
-func one(ctx context.Context, dial dial, a netip.Addr) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, addrTime)
-	defer cancel()
-	return dial(ctx, "tcp", netip.AddrPortFrom(a, 443).String())
-}
-
 // through connects to a host through another proxy.
-func through(ctx context.Context, dial dial, proxy *url.URL, host string) (net.Conn, error) {
+func (p *Proxy) through(ctx context.Context, proxy *url.URL, host string) (net.Conn, error) {
 	port := map[string]string{"http": "80", "https": "443"}[proxy.Scheme]
 	if port == "" {
 		return nil, errors.New("the server's own proxy is none of HTTP")
 	}
-	up, err := dial(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), cmp.Or(proxy.Port(), port)))
+	up, err := p.Dial(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), cmp.Or(proxy.Port(), port)))
 	if err != nil {
 		return nil, errors.New("the server's own proxy cannot be reached")
 	}
@@ -107,53 +96,38 @@ func through(ctx context.Context, dial dial, proxy *url.URL, host string) (net.C
 		request.Header = http.Header{"Proxy-Authorization": request.Header["Authorization"]}
 	}
 	r := bufio.NewReaderSize(up, maxHead)
-	err = request.Write(up)
-	var answer *http.Response
-	if err == nil {
-		answer, err = http.ReadResponse(r, request)
-	}
-	switch {
-	case err != nil:
-		err = errors.New("the server's own proxy does not answer")
+	_ = request.Write(up) // an error meets the answer, too
+	switch answer, err := http.ReadResponse(r, request); {
+	case err != nil || r.Buffered() > 0:
+		return nil, errors.Join(errors.New("the server's own proxy does not answer as one"), up.Close())
 	case answer.StatusCode != http.StatusOK:
-		err = fmt.Errorf("the server's own proxy answered %d", answer.StatusCode)
-	case r.Buffered() > 0:
-		err = errors.New("the server's own proxy said more than its answer")
-	default:
-		return up, nil
+		return nil, errors.Join(fmt.Errorf("the server's own proxy answered %d", answer.StatusCode), up.Close())
 	}
-	return nil, errors.Join(err, up.Close())
+	return up, nil
 }
 
 // special are networks that no name may lead to: of this machine and its neighbours, of providers' networks, for
 // documents and tests, for many receivers, and those that lead into IPv4 by tunnels. The last of IPv4 is a metadata
 // service.
-var special = func() (all []netip.Prefix) {
-	for _, text := range []string{
-		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
-		"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3", "168.63.129.16/32",
-		"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
-	} {
-		all = append(all, netip.MustParsePrefix(text))
-	}
-	return all
-}()
+var special = []string{
+	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
+	"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3", "168.63.129.16/32",
+	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+}
 
-var (
-	global = netip.MustParsePrefix("2000::/3")
-	nat64  = netip.MustParsePrefix("64:ff9b::/96") // has an address of IPv4 in its last bytes
+const (
+	global = "2000::/3"
+	nat64  = "64:ff9b::/96" // has an address of IPv4 in its last bytes
 )
 
 // public reports whether an address is one of the internet, and none of those that this machine has.
 func public(a netip.Addr, own []net.Addr) bool {
-	if nat64.Contains(a) {
+	in := func(network string) bool { return netip.MustParsePrefix(network).Contains(a) }
+	if in(nat64) {
 		b := a.As16()
 		a = netip.AddrFrom4([4]byte(b[12:]))
 	}
-	if !a.IsValid() || a.Is6() && !global.Contains(a) {
-		return false
-	}
-	return !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) }) && !slices.ContainsFunc(own, func(o net.Addr) bool {
+	return a.IsValid() && (a.Is4() || in(global)) && !slices.ContainsFunc(special, in) && !slices.ContainsFunc(own, func(o net.Addr) bool {
 		mine, err := netip.ParsePrefix(o.String())
 		return err != nil || mine.Addr().Unmap() == a
 	})

@@ -16,8 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlFD is the launcher's descriptor of its connection to the server. That of the confinement, and that for
-// sockets, follow.
+// controlFD is the launcher's descriptor of its connection to the server. Those of the confinement follow.
 const controlFD = 3
 
 // lastGrace is how long a launcher tries to kill its command.

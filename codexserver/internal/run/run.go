@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -35,24 +34,19 @@ type Spec struct {
 	Timeout time.Duration
 	// Confinement confines the command. Nil does not.
 	Confinement Confinement
-	// Sockets serves one socket that the command has made, if the Confinement makes its sockets lead here, each in a
-	// goroutine of its own. It must return soon after ctx ends; the socket is then closed, and so when Sockets returns.
-	// What it reads is the command's: descriptors that come with it are dropped. Run waits for it. Only Linux calls it.
-	Sockets func(ctx context.Context, socket net.Conn)
 	// Leftovers takes what is left when the command ends by itself. Nil kills it, and so do other systems than Linux.
 	Leftovers *Leftovers
 }
 
 // Confinement is a sandbox for a command.
 type Confinement interface {
-	// Apply changes cmd so that it starts confined: its program and arguments, or one more
-	// descriptor. It returns the words for the [Confine] function of the launcher, "" for none.
+	// Apply changes cmd so that it starts confined: its program and arguments, or more
+	// descriptors. It returns the words for the [Confine] function of the launcher, "" for none.
 	Apply(cmd *exec.Cmd) (words string, err error)
 }
 
 // Confine confines the calling thread, or another one, of a launcher's process and calls start
-// on it, which starts the command. It gets the words and the descriptor of a [Confinement]. The next descriptor is there if
-// the command has [Spec.Sockets]: each socket that is sent to it is served, and it says with a byte that one was closed.
+// on it, which starts the command. It gets the words and the first descriptor of a [Confinement].
 type Confine func(words string, fd int, start func() error) error
 
 // Result is the result of a command that ran.
@@ -101,9 +95,7 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 		timeout = DefaultTimeout
 	}
 
-	var served sockets
-	defer served.close()
-	proc, err := s.startSpec(ctx, cmd, spec, &served)
+	proc, err := s.startSpec(ctx, cmd, spec)
 	close(out.begun)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -140,20 +132,12 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 	return res, interrupted
 }
 
-func (s *Starter) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec, served *sockets) (p *Process, err error) {
+func (s *Starter) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec) (p *Process, err error) {
 	words := ""
 	if spec.Confinement != nil {
 		if words, err = spec.Confinement.Apply(cmd); err != nil {
 			return nil, err
 		}
-	}
-	if spec.Sockets != nil {
-		theirs, err := served.serve(spec.Sockets)
-		if err != nil {
-			return nil, err
-		}
-		defer theirs.Close()
-		cmd.ExtraFiles = append(cmd.ExtraFiles, theirs)
 	}
 	if spec.Exact {
 		folder, err := OpenFolder(spec.Dir)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/hosts"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
@@ -22,29 +23,33 @@ const unable = `approvals.hosts asks, and nobody can be asked here, so only a ru
 // maxNotes is how many refused hosts the model reads about.
 const maxNotes = 10
 
-// network is the network of a command by the host. The zero value is none.
+// network is the network of a command by the host.
 type network struct {
 	*hosts.Network
-	end context.CancelCauseFunc // of the command
+	confined *box.Hosts
+	end      context.CancelCauseFunc // of the command
 }
 
-// onHosts gives a command in the sandbox c its network by the host, if it has one. The command runs with the context.
-func (r attempt) onHosts(ctx context.Context, c Confinement, spec *run.Spec) (context.Context, network) {
+// onHosts gives a command in the sandbox c its network by the host, nil if it has none. The command runs with the context.
+func (r attempt) onHosts(ctx context.Context, c Confinement, spec *run.Spec) (context.Context, *network) {
 	proxy := r.turn.box.options.Hosts
-	if proxy == nil || c == nil || r.turn.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite || c.Hosts() == nil {
-		return ctx, network{}
+	if proxy == nil || c == nil || r.turn.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
+		return ctx, nil
 	}
-	confined := c.Hosts()
-	ctx, end := context.WithCancelCause(ctx)
-	n := proxy.Network(ctx, func(asking context.Context, host string) string {
+	hosting, end := context.WithCancelCause(ctx)
+	n := &network{end: end, Network: proxy.Network(hosting, func(asking context.Context, host string) string {
 		refusal, err := r.approveHost(asking, host)
 		if err != nil {
 			end(err)
 		}
 		return refusal
-	})
-	spec.Confinement, spec.Sockets, spec.Env = confined, n.Serve, confined.Environ(r.env)
-	return ctx, network{n, end}
+	})}
+	if n.confined = c.Hosts(n.Serve); n.confined == nil {
+		end(nil)
+		return ctx, nil
+	}
+	spec.Confinement, spec.Env = n.confined, n.confined.Environ(r.env)
+	return hosting, n
 }
 
 // online reports whether the command leaves the sandbox for the network, as far as its words and the command before it say.
@@ -84,22 +89,26 @@ func (r attempt) approveHost(ctx context.Context, host string) (refusal string, 
 
 // close ends the network of a command that has ended. It reports the hosts that were refused without a question, and
 // returns those that the command has reached, and the words for the model about those that it has not.
-func (n network) close(r attempt) (used, notes []string) {
-	if n.Network == nil {
+func (n *network) close(r attempt) (used, notes []string) {
+	if n == nil {
 		return nil, nil
 	}
 	n.end(nil)
-	used, refused := n.Close()
-	for i, one := range refused {
-		switch {
-		case i < maxNotes:
-			notes = append(notes, "Network: "+one.Host+" was refused: "+one.Why)
-		case i == maxNotes:
-			notes = append(notes, fmt.Sprintf("Network: %d more hosts were refused", len(refused)-maxNotes))
+	n.confined.Close()
+	for _, a := range n.Close() {
+		if a.Reached {
+			used = append(used, a.Host)
 		}
-		if !one.Decided { // a decision has been reported
-			r.turn.refuse(protocol.Refused{Host: one.Host, Cwd: r.dir, Reason: one.Why, CallID: r.id})
+		if a.Why == "" {
+			continue
 		}
+		notes = append(notes, "Network: "+a.Host+" was refused: "+a.Why)
+		if !a.Decided { // a decision has been reported
+			r.turn.refuse(protocol.Refused{Host: a.Host, Cwd: r.dir, Reason: a.Why, CallID: r.id})
+		}
+	}
+	if more := len(notes) - maxNotes; more > 0 {
+		notes = append(notes[:maxNotes], fmt.Sprintf("Network: %d more hosts were refused", more))
 	}
 	return used, notes
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"runtime"
 	"sync"
 	"time"
@@ -109,8 +110,8 @@ type Confinement interface {
 	Denied(run.Result) string
 	// ReadOnly reports whether a command can change no file.
 	ReadOnly() bool
-	// Hosts returns the confinement for commands with [Options.Hosts], or nil. See [box.Confinement.Hosts].
-	Hosts() *box.Hosts
+	// Hosts returns the confinement for a command with [Options.Hosts], or nil. See [box.Confinement.Hosts].
+	Hosts(serve func(net.Conn)) *box.Hosts
 }
 
 // Confine returns a conversation's sandbox for its tools.
