@@ -66,7 +66,7 @@ func Main() {
 		}
 		var s *supervisor
 		if limits(bits)&hosts != 0 {
-			s = &supervisor{server: fd + 1, given: map[string]bool{}}
+			s = &supervisor{server: fd + 1}
 		}
 		return rules{os.NewFile(uintptr(fd), "ruleset"), limits(bits)}.supervised(s, start)
 	})

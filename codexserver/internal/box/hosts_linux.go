@@ -60,8 +60,6 @@ func askLauncher(do func(action uint32, tests []test, numbers ...uint32)) {
 	// A local socket takes no address of IP, but in words that nobody understands.
 	do(notify, all{{2, is, unix.SizeofSockaddrInet4}}, unix.SYS_BIND)
 	do(notify, all{{2, is, unix.SizeofSockaddrInet6}}, unix.SYS_BIND)
-	// Some clients fail with a socket whose name is none of IP.
-	do(notify, nil, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME)
 	// A local socket has no options of TCP, without which some clients give up.
 	do(failing(0), all{{1, isNot, unix.SOL_SOCKET}}, unix.SYS_SETSOCKOPT)
 }
@@ -121,23 +119,22 @@ func (h *Hosts) accept() {
 	for {
 		_, n, _, _, err := h.ours.ReadMsgUnix(make([]byte, 1), rights)
 		messages, _ := unix.ParseSocketControlMessage(rights[:n])
-		if err != nil || len(messages) == 0 {
-			return // the launcher has ended, or the command
+		if err != nil || len(messages) != 1 {
+			return // the command has ended
 		}
-		fds, _ := unix.ParseUnixRights(&messages[0])
-		for _, fd := range fds {
-			socket, err := connOf(fd)
-			if err != nil {
-				continue
-			}
-			places <- struct{}{} // what comes meanwhile waits
-			h.done.Go(func() {
-				defer func() { <-places }()
+		fds, err := unix.ParseUnixRights(&messages[0])
+		if err != nil || len(fds) != 1 {
+			return
+		}
+		places <- struct{}{} // what comes meanwhile waits
+		h.done.Go(func() {
+			defer func() { <-places }()
+			if socket, err := connOf(fds[0]); err == nil {
 				defer socket.Close()
 				defer context.AfterFunc(h.ctx, func() { _ = socket.Close() })()
 				h.serve(socket)
-			})
-		}
+			}
+		})
 	}
 }
 
@@ -165,13 +162,12 @@ func (h *Hosts) Close() {
 // supervisor answers, in a launcher, for the sockets of its command. It waits for nothing but, for a second, the server to
 // take a socket: whether a host may be reached is asked when the command asks the proxy for it.
 type supervisor struct {
-	listener int             // of the filter
-	server   int             // which takes the other end of each socket
-	given    map[string]bool // the sockets of the command, as links in /proc name them
+	listener int // of the filter
+	server   int // which takes the other end of each socket
 }
 
 // proxyName is [proxyAddress] as calls have it, on a machine whose numbers are little endian.
-var proxyName = [unix.SizeofSockaddrInet4]byte{unix.AF_INET, 0, proxyPort >> 8, proxyPort & 0xff, 127, 0, 0, 1}
+var proxyName = [8]byte{unix.AF_INET, 0, proxyPort >> 8, proxyPort & 0xff, 127, 0, 0, 1}
 
 // The structures of seccomp_unotify(2).
 type (
@@ -227,10 +223,8 @@ func (s *supervisor) run() {
 				continue // it is the answer
 			}
 			r.errno = -int32(unix.EMFILE)
-		case unix.SYS_CONNECT, unix.SYS_BIND:
-			r.errno, r.flags = s.address(&n)
 		default:
-			r.flags = s.name(&n)
+			r.errno, r.flags = s.address(&n)
 		}
 		_ = control(s.listener, unix.SECCOMP_IOCTL_NOTIF_SEND, &r) // fails when who called was killed
 	}
@@ -250,11 +244,6 @@ func (s *supervisor) give(n *notification) bool {
 	if err != nil {
 		return false
 	}
-	const most = 1 << 16 // of older ones names are told as they are
-	if len(s.given) == most {
-		clear(s.given)
-	}
-	s.given[socketOf(uint32(os.Getpid()), pair[0])] = true
 	a := addition{
 		id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, src: uint32(pair[0]), newflags: uint32(flags & unix.SOCK_CLOEXEC),
 	}
@@ -268,63 +257,21 @@ const kernel = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
 // that changes the address while this reads it gains nothing. One that cannot be read is taken for the proxy's. Only a local
 // name is bound, by a local socket, of which the filter lets it bind each.
 func (s *supervisor) address(n *notification) (errno int32, flags uint32) {
-	var name [unix.SizeofSockaddrInet4]byte
-	mem, err := s.memory(n)
+	var name [8]byte // the rest has no meaning
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", n.pid))
+	if err == nil {
+		defer mem.Close()
+		err = control(s.listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, &n.id) // else it may be the memory of another
+	}
 	if err == nil {
 		_, err = mem.ReadAt(name[:], int64(n.args[1]))
-		_ = mem.Close()
 	}
 	family := binary.NativeEndian.Uint16(name[:])
 	switch {
 	case n.nr == unix.SYS_BIND && family != unix.AF_INET && family != unix.AF_INET6:
 		return 0, kernel
-	case n.nr == unix.SYS_BIND || err == nil && [8]byte(name[:]) != [8]byte(proxyName[:]): // the rest has no meaning
+	case n.nr == unix.SYS_BIND || err == nil && name != proxyName:
 		return -int32(unix.EPERM), 0
 	}
 	return 0, 0
-}
-
-// memory opens the memory of the process that waits for an answer. The file stays with that memory, whoever has the id of
-// the process later.
-func (s *supervisor) memory(n *notification) (*os.File, error) {
-	mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", n.pid), os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	if err := control(s.listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, &n.id); err != nil {
-		return nil, errors.Join(err, mem.Close()) // it may be another's
-	}
-	return mem, nil
-}
-
-// socketOf returns what the kernel calls the socket of a process.
-func socketOf(pid uint32, fd int) string {
-	link, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
-	return link
-}
-
-// name answers a call of getsockname or getpeername about a socket that was given, as if it were one of TCP that is
-// connected to the proxy. It writes what the kernel would, where the call wants it. Of other sockets, where there is little
-// room, and where it cannot, the kernel answers.
-func (s *supervisor) name(n *notification) (flags uint32) {
-	mem, err := s.memory(n)
-	if err != nil {
-		return kernel
-	}
-	defer mem.Close()
-	var room [4]byte
-	_, err = mem.ReadAt(room[:], int64(n.args[2]))
-	if err != nil || int32(binary.NativeEndian.Uint32(room[:])) < int32(len(proxyName)) || !s.given[socketOf(n.pid, int(int32(n.args[0])))] {
-		return kernel
-	}
-	name := proxyName
-	if n.nr == unix.SYS_GETSOCKNAME {
-		name[3]++ // another port
-	}
-	_, err = mem.WriteAt(name[:], int64(n.args[1]))
-	_, failed := mem.WriteAt([]byte{byte(len(name)), 0, 0, 0}, int64(n.args[2]))
-	if err != nil || failed != nil {
-		return kernel
-	}
-	return 0
 }

@@ -99,15 +99,6 @@ var hostProbes = map[string]func(args []string) error{
 		}
 		return nil
 	},
-	"names": func([]string) error { // as if it were a socket of TCP
-		fd, err := given(0)
-		own, err1 := unix.Getsockname(fd)
-		peer, err2 := unix.Getpeername(fd)
-		pair, err3 := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-		name, err4 := unix.Getpeername(pair[0])
-		got := strings.ReplaceAll(fmt.Sprintf("%v %v %T", own, peer, name), " {0 0 [0 0 0 0] [0 0 0 0 0 0 0 0]}", "") // what is its own
-		return differs(errors.Join(err, err1, err2, err3, err4), got, "&{3129 [127 0 0 1]} &{3128 [127 0 0 1]} *unix.SockaddrUnix")
-	},
 	"not dumpable": func([]string) error {
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 			return err
@@ -231,10 +222,6 @@ var hostKinds = []kind{
 	}},
 	{"", []row{
 		{name: "no memory for an address", probe: []string{"call", "connect", "socket", "16", "16"}, hosts: "ok"}, // nothing is done
-		{name: "names of sockets", probe: []string{"names"}, hosts: "ok"},
-		{name: "no memory for a name", probe: []string{"call", "getpeername", "socket", "16", "16"}, hosts: "EFAULT"},
-		{name: "a negative size of a name", probe: []string{"call", "getpeername", "socket", "words:0,0", "words:0xffffffff"}, hosts: "EINVAL"},
-		{name: "the name of no socket", probe: []string{"call", "getpeername", "0", "words:0,0", "words:16"}, hosts: "ENOTSOCK"},
 		{name: "an option of TCP", probe: []string{"call", "setsockopt", "socket", "6", "1", "words:1", "4"}, hosts: "ok"},
 		{name: "flags of sockets", probe: []string{"flags"}, hosts: "ok"},
 		{name: "signals meanwhile", probe: []string{"signals"}, hosts: "ok"},

@@ -399,7 +399,7 @@ func TestMain(m *testing.M) {
 var calls = map[string]uintptr{
 	"accept": unix.SYS_ACCEPT, "add_key": unix.SYS_ADD_KEY, "bind": unix.SYS_BIND, "bpf": unix.SYS_BPF, "clone3": unix.SYS_CLONE3, "connect": unix.SYS_CONNECT, "fchmod": unix.SYS_FCHMOD, "fchmodat": unix.SYS_FCHMODAT,
 	"fchmodat2": unix.SYS_FCHMODAT2, "fchown": unix.SYS_FCHOWN, "fremovexattr": unix.SYS_FREMOVEXATTR, "fsetxattr": unix.SYS_FSETXATTR,
-	"fsopen": unix.SYS_FSOPEN, "getpeername": unix.SYS_GETPEERNAME, "io_uring_setup": unix.SYS_IO_URING_SETUP, "ioctl": unix.SYS_IOCTL, "ioprio_set": unix.SYS_IOPRIO_SET,
+	"fsopen": unix.SYS_FSOPEN, "io_uring_setup": unix.SYS_IO_URING_SETUP, "ioctl": unix.SYS_IOCTL, "ioprio_set": unix.SYS_IOPRIO_SET,
 	"kcmp": unix.SYS_KCMP, "keyctl": unix.SYS_KEYCTL, "listen": unix.SYS_LISTEN, "lremovexattr": unix.SYS_LREMOVEXATTR, "lsetxattr": unix.SYS_LSETXATTR,
 	"mknodat": unix.SYS_MKNODAT, "mq_open": unix.SYS_MQ_OPEN, "msgctl": unix.SYS_MSGCTL, "msgget": unix.SYS_MSGGET, "open_tree": unix.SYS_OPEN_TREE,
 	"openat": unix.SYS_OPENAT, "openat2": unix.SYS_OPENAT2, "perf_event_open": unix.SYS_PERF_EVENT_OPEN, "pivot_root": unix.SYS_PIVOT_ROOT,
