@@ -38,17 +38,15 @@ func HostQuestion(r protocol.HostRequest, home string) *elicit.Question {
 
 // hostBrief builds the question for a client that cuts messages. The host is shown whole there, too.
 func hostBrief(r *protocol.HostRequest, means, home string) *elicit.Brief {
-	text, hidden := bare(&protocol.ExecApprovalRequest{Command: r.Command})
-	folder, hiddenCwd := briefPath(r.Cwd, home)
-	first, also := "Network, to the host "+r.Host+":", []string{"In " + folder + ". " + means}
+	first := "Network, to the host " + r.Host + ":"
 	if plain.Columns(first) > plain.MaxColumns {
 		b := Brief("Network, where what the command reads can be sent, to the host:", r.Host)
 		b.Partial = true // the command is not there
 		return b
 	}
-	b := &elicit.Brief{Home: home, Confined: first}
-	b.Lines, b.Partial = briefBody(first, true, briefAlso("", hidden || hiddenCwd, also), func(lines int) ([]string, bool) {
-		return briefCode(text, lines)
-	})
+	text, hidden := bare(&protocol.ExecApprovalRequest{Command: r.Command})
+	folder, hiddenCwd := briefPath(r.Cwd, home)
+	b := Brief(first, text, briefAlso("", hidden || hiddenCwd, []string{"In " + folder + ". " + means})...)
+	b.Home, b.Confined = home, first
 	return b
 }

@@ -188,7 +188,7 @@ func TestHosts(t *testing.T) {
 		one, two, registry = "one.example.com", "two.example.com", "registry.example.com"
 		no                 = ": one.example.com was refused: declined"
 		npmNo              = "(Network: registry.example.com was refused: declined"
-		npmRule            = npmNo + ": the approval policy is never to ask, so only a rule such as {host = "
+		npmRule            = npmNo + ": nobody can be asked here for approvals.hosts, so only a rule such as {host = "
 		added              = "added 3 packages"
 	)
 	script := func(text string) [][]string { return [][]string{{"bash", "-c", text}} }

@@ -21,11 +21,10 @@ const (
 
 // Environ returns the environment of a command with the variables that name the proxy, in place of others.
 func (h *Hosts) Environ(env []string) []string {
-	set := []string{"NODE_USE_ENV_PROXY=1"}
+	set := []string{"NODE_USE_ENV_PROXY=1", "NO_PROXY=", "no_proxy="}
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		set = append(set, name+"=http://"+proxyAddress, strings.ToLower(name)+"=http://"+proxyAddress)
 	}
-	set = append(set, "NO_PROXY=", "no_proxy=")
 	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.ContainsFunc(set, func(own string) bool { return strings.HasPrefix(own, name+"=") })

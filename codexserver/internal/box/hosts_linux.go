@@ -5,7 +5,6 @@ package box
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -34,16 +33,11 @@ func lacksHosts() error {
 		}
 		return err
 	})
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, unix.EINVAL):
-		return unavailable("the network by the host needs Linux 5.19")
-	case errors.Is(err, unix.EBUSY):
-		return unavailable("something else answers for the system calls of this process, which then cannot: " +
-			"it was started in a sandbox or a container that does so")
+	if err != nil {
+		err = unavailable("the network by the host needs Linux 5.19, and nothing else that answers for the system calls of this process, "+
+			"such as a sandbox or a container in which it was started: %v", err)
 	}
-	return unavailable("the network by the host: %v", err)
+	return err
 }
 
 // askLauncher adds what the launcher answers. All else stays refused: other sockets of IP, and other connects.
@@ -72,7 +66,10 @@ const maxSockets = 64
 // nothing else than the proxy is there.
 type Hosts struct {
 	*Confinement
-	serve  func(net.Conn)
+	// Serve serves one socket, in a goroutine of its own, until it returns or the socket is closed. What it reads is the
+	// command's: descriptors that come with it are dropped.
+	Serve func(socket net.Conn)
+
 	ctx    context.Context // until Close
 	cancel context.CancelFunc
 	ours   *net.UnixConn // by which the launcher's sockets come
@@ -81,14 +78,12 @@ type Hosts struct {
 }
 
 // Hosts returns the confinement for a command that has such a network, nil if it has none: without [Options.Hosts], in
-// read-only, with network access, under a helper, and where the system lacks something. Serve serves one socket, in a
-// goroutine of its own, until it returns or the socket is closed. What it reads is the command's: descriptors that come
-// with it are dropped.
-func (c *Confinement) Hosts(serve func(net.Conn)) *Hosts {
+// read-only, with network access, under a helper, and where the system lacks something.
+func (c *Confinement) Hosts() *Hosts {
 	if !c.hosts {
 		return nil
 	}
-	h := &Hosts{Confinement: c, serve: serve}
+	h := &Hosts{Confinement: c}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }
@@ -132,7 +127,7 @@ func (h *Hosts) accept() {
 			if socket, err := connOf(fds[0]); err == nil {
 				defer socket.Close()
 				defer context.AfterFunc(h.ctx, func() { _ = socket.Close() })()
-				h.serve(socket)
+				h.Serve(socket)
 			}
 		})
 	}

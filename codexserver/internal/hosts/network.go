@@ -36,12 +36,8 @@ type Answer struct {
 	Why     string // it was refused; "" if it was not
 	Decided bool   // by a [Decide]
 	Reached bool
-}
 
-// answer is one that is perhaps not there yet: not before ctx ends.
-type answer struct {
-	Answer
-	ctx context.Context
+	there context.Context // ends when the answer is there
 }
 
 // Network is the network of one command. It is safe for concurrent use.
@@ -54,7 +50,7 @@ type Network struct {
 	open   chan struct{} // answers that are awaited
 
 	mu      sync.Mutex
-	answers []*answer // and guards them
+	answers []*Answer // and guards them
 }
 
 // Network begins the network of a command, which ends with ctx.
@@ -64,16 +60,11 @@ func (p *Proxy) Network(ctx context.Context, decide Decide) *Network {
 }
 
 // Close withdraws what is asked, and waits for it. It returns what came of each host, in the order of the first attempt.
-// Nothing is reached any more.
-func (n *Network) Close() (all []Answer) {
+// Nothing may be served any more.
+func (n *Network) Close() []*Answer {
 	n.cancel()
 	n.asking.Wait()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, a := range n.answers {
-		all = append(all, a.Answer)
-	}
-	return all
+	return n.answers
 }
 
 // Serve serves a socket of the command, until it is closed or the network has ended.
@@ -88,7 +79,7 @@ func (n *Network) Serve(c net.Conn) {
 	in.N = math.MaxInt64
 	a := n.answer(target(request))
 	answered := make(chan struct{})
-	stop := context.AfterFunc(a.ctx, func() {
+	stop := context.AfterFunc(a.there, func() {
 		_ = c.SetReadDeadline(time.Unix(1, 0))
 		close(answered)
 	})
@@ -132,14 +123,14 @@ func target(r *http.Request) (host, why string) {
 }
 
 // answer returns the answer about a host. At the first attempt it begins to ask, unless there is a reason why not.
-func (n *Network) answer(host, why string) *answer {
+func (n *Network) answer(host, why string) *Answer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if i := slices.IndexFunc(n.answers, func(a *answer) bool { return a.Host == host }); i >= 0 {
+	if i := slices.IndexFunc(n.answers, func(a *Answer) bool { return a.Host == host }); i >= 0 {
 		return n.answers[i]
 	}
-	ctx, done := context.WithCancel(context.Background())
-	a := &answer{Answer{Host: host, Why: why}, ctx}
+	there, done := context.WithCancel(context.Background())
+	a := &Answer{Host: host, Why: why, there: there}
 	if len(n.answers) < maxHosts {
 		n.answers = append(n.answers, a)
 	} else {
@@ -166,7 +157,7 @@ func (n *Network) answer(host, why string) *answer {
 }
 
 // reach connects to a host of which the answer is there. It returns why it may not, or else why it cannot.
-func (n *Network) reach(a *answer) (up net.Conn, why string, err error) {
+func (n *Network) reach(a *Answer) (up net.Conn, why string, err error) {
 	n.mu.Lock()
 	why = a.Why
 	n.mu.Unlock()

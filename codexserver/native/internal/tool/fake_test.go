@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -133,7 +132,7 @@ type fakeConfinement struct {
 	policy protocol.SandboxPolicy
 }
 
-func (fakeConfinement) Hosts(func(net.Conn)) *box.Hosts { return nil }
+func (fakeConfinement) Hosts() *box.Hosts { return nil }
 
 func (c fakeConfinement) Apply(cmd *exec.Cmd) (string, error) {
 	network := ""

@@ -14,11 +14,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// unasked is why nobody is asked about a host under the policy never.
-const unasked = `the approval policy is never to ask, so only a rule such as {host = "…"} in approvals.allow lets a command reach it`
-
-// unable is why nobody was asked about a host, although the policy asks.
-const unable = `approvals.hosts asks, and nobody can be asked here, so only a rule such as {host = "…"} in approvals.allow lets a command reach it`
+// unasked is why nobody is asked about a host, by the policy or because nobody can be.
+const unasked = `nobody can be asked here for approvals.hosts, so only a rule such as {host = "…"} in approvals.allow lets a command reach it`
 
 // maxNotes is how many refused hosts the model reads about.
 const maxNotes = 10
@@ -36,20 +33,14 @@ func (r attempt) onHosts(ctx context.Context, c Confinement, spec *run.Spec) (co
 	if proxy == nil || c == nil || r.turn.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
 		return ctx, nil
 	}
-	hosting, end := context.WithCancelCause(ctx)
-	n := &network{end: end, Network: proxy.Network(hosting, func(asking context.Context, host string) string {
-		refusal, err := r.approveHost(asking, host)
-		if err != nil {
-			end(err)
-		}
-		return refusal
-	})}
-	if n.confined = c.Hosts(n.Serve); n.confined == nil {
-		end(nil)
+	confined := c.Hosts()
+	if confined == nil {
 		return ctx, nil
 	}
-	spec.Confinement, spec.Env = n.confined, n.confined.Environ(r.env)
-	return hosting, n
+	ctx, end := context.WithCancelCause(ctx)
+	n := proxy.Network(ctx, func(asking context.Context, host string) string { return r.approveHost(asking, host, end) })
+	confined.Serve, spec.Confinement, spec.Env = n.Serve, confined, confined.Environ(r.env)
+	return ctx, &network{n, confined, end}
 }
 
 // online reports whether the command leaves the sandbox for the network, as far as its words and the command before it say.
@@ -61,12 +52,12 @@ var downloads = [][]string{
 	{"curl"}, {"wget"}, {"go", "get"}, {"go", "install"}, {"go", "mod"}, {"git", "clone"}, {"git", "fetch"}, {"git", "pull"}, {"git", "push"},
 }
 
-// approveHost asks whether the command may reach a host, "" if so. An error ends the turn. It is called for several hosts
-// at the same time.
-func (r attempt) approveHost(ctx context.Context, host string) (refusal string, err error) {
+// approveHost asks whether the command may reach a host, "" if so, and ends the turn if that is the answer. It is called
+// for several hosts at the same time.
+func (r attempt) approveHost(ctx context.Context, host string, end context.CancelCauseFunc) (refusal string) {
 	t := r.turn
 	if _, is := t.box.reached.Load(host); is {
-		return "", nil
+		return ""
 	}
 	req := protocol.HostRequest{CallID: r.id, Command: r.Command, Cwd: r.dir, Host: host}
 	if t.ApprovalPolicy == protocol.ApprovalNever {
@@ -76,15 +67,15 @@ func (r attempt) approveHost(ctx context.Context, host string) (refusal string, 
 	switch {
 	case out.Decision == elicit.ApprovedForSession:
 		t.box.reached.Store(host, true)
-		return "", nil
+		return ""
 	case out.Decision.Approves():
-		return "", nil
+		return ""
 	case out.Decision == elicit.Abort && ctx.Err() == nil:
-		err = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.New(out.ForModel())}
+		end(&engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.New(out.ForModel())})
 	case out.Reason == elicit.ReasonUnsupported:
-		return unable, nil
+		return unasked
 	}
-	return out.ForModel(), err
+	return out.ForModel()
 }
 
 // close ends the network of a command that has ended. It reports the hosts that were refused without a question, and

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"runtime"
 	"sync"
 	"time"
@@ -111,7 +110,7 @@ type Confinement interface {
 	// ReadOnly reports whether a command can change no file.
 	ReadOnly() bool
 	// Hosts returns the confinement for a command with [Options.Hosts], or nil. See [box.Confinement.Hosts].
-	Hosts(serve func(net.Conn)) *box.Hosts
+	Hosts() *box.Hosts
 }
 
 // Confine returns a conversation's sandbox for its tools.
