@@ -28,6 +28,10 @@ func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Optio
 	if cfg.ShellEnvironment.UseProfile {
 		shell = e.getenv("SHELL")
 	}
+	tip := e.options.HostsTip
+	if e.options.Hosts || len(e.options.Sandbox.Helper) > 0 || box.HostsAvailable() != nil {
+		tip = ""
+	}
 	return tool.Options{
 		Environ:    environ(cfg),
 		Set:        slices.Collect(maps.Keys(cfg.ShellEnvironment.Set)),
@@ -42,22 +46,13 @@ func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Optio
 		Timeout:    e.options.Limits.Command,
 		Programs:   e.programs,
 		Hosts:      e.proxy,
-		HostsTip:   e.hostsTip(),
+		HostsTip:   tip,
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		FileTools:  files,
 		PatchTool:  !cfg.OnlyReads && (family.PatchTool && !files || cfg.IncludeApplyPatchTool),
 		PlanTool:   !cfg.OnlyReads && cfg.IncludePlanTool,
 		ImageTool:  cfg.Tools.ViewImage == nil || *cfg.Tools.ViewImage,
 	}
-}
-
-// hostsTip returns the sentence about the network by the host, "" where there is one, or can be none.
-func (e *Engine) hostsTip() string {
-	o := &e.options
-	if o.HostsTip == "" || o.Hosts || len(o.Sandbox.Helper) > 0 || box.HostsAvailable() != nil {
-		return ""
-	}
-	return o.HostsTip
 }
 
 // fileTools reports whether a conversation has the file tools.

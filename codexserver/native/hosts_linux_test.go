@@ -254,6 +254,7 @@ func TestHosts(t *testing.T) {
 			must.Equal(t, "refused", tt.refused, len(r.Refused))
 			for _, one := range r.Refused {
 				must.Equal(t, "kind", "host", one.Kind)
+				must.Equal(t, "in a line", true, strings.HasPrefix(one.String(), "not reached: "+one.What))
 			}
 			if !strings.Contains(read, tt.read) || strings.Count(read, "(Network: ") > min(tt.refused, 11) {
 				t.Errorf("the model read %s", read[max(0, len(read)-3000):])
@@ -301,30 +302,43 @@ func (o *online) installed(t *testing.T, works bool) {
 	}
 }
 
-// TestNoHostsElsewhere prints the environment of commands that have no network by the host, and of one that has it.
+// TestNoHostsElsewhere prints the environment of commands that have no network by the host, and of one that has it. TestHosts of
+// package box has what the sandbox knows of that.
 func TestNoHostsElsewhere(t *testing.T) {
 	for name, tt := range map[string]struct {
 		off    bool
 		config protocol.Config
 		want   bool
 	}{
-		"workspace-write":             {want: true},
-		"off":                         {off: true},
-		"read-only":                   {config: protocol.Config{Sandbox: protocol.SandboxReadOnly}},
-		"full access":                 {config: protocol.Config{Sandbox: protocol.SandboxDangerFullAccess}},
-		"network access":              {config: protocol.Config{Overrides: rawConfig("sandbox_workspace_write.network_access", "true")}},
-		"untrusted, known to be safe": {config: protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted}},
+		"workspace-write":                 {want: true},
+		"off":                             {off: true},
+		"full access":                     {config: protocol.Config{Sandbox: protocol.SandboxDangerFullAccess}},
+		"full access, with a rule":        {config: protocol.Config{Sandbox: protocol.SandboxDangerFullAccess, ApprovalPolicy: protocol.ApprovalUntrusted}},
+		"untrusted, and known to be safe": {config: protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := newOnline(t, http.NotFoundHandler(), protocol.ApprovalOnRequest, approval.Rules{}, []string{"cat", "/proc/self/environ"})
+			program := "cat"
+			if strings.HasSuffix(name, "rule") {
+				program = "head" // is not known
+			}
+			o := newOnline(t, http.NotFoundHandler(), protocol.ApprovalOnRequest, approval.Rules{}, []string{program, "/proc/self/environ"})
 			if tt.off {
 				native.SetHosts(o.engine, nil)
 			}
 			tt.config.Cwd = filepath.Join(o.dir, "work")
-			c := must.Get(o.engine.Start(t.Context(), tt.config, &host{}))(t)
+			c := must.Get(o.engine.Start(t.Context(), tt.config, confining{&host{}}))(t)
 			defer closed(t, c)
 			turn(t, c, say("go"))
 			must.Equal(t, "the proxy", tt.want, strings.Contains(o.read(), "HTTPS_PROXY=http://127.0.0.1:3128"))
+			must.Equal(t, "it ran", true, strings.Contains(o.read(), "LC_ALL=C"))
+			must.Equal(t, "the model is told", !tt.off, strings.Contains(string(o.provider.Requests()[0].Body), "if the user allows each of them"))
 		})
 	}
+}
+
+// confining is a host with a rule that lets each command run in the sandbox.
+type confining struct{ *host }
+
+func (confining) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+	return elicit.Outcome{Decision: elicit.Approved, Ruled: true, Confined: true}
 }

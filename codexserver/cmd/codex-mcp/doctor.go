@@ -146,17 +146,17 @@ func writable(dir string) error {
 // checkHosts looks whether commands can ask for hosts.
 func checkHosts(x *exam) error {
 	err := box.HostsAvailable()
-	if err == nil && len(x.c.settings.Sandbox.Helper) > 0 {
+	if len(x.c.settings.Sandbox.Helper) > 0 {
 		err = errors.New("sandbox.helper has no network by the host")
 	}
 	x.d.network = "no network"
 	switch on := x.c.settings.Approvals.AskHosts(); {
-	case err == nil && on:
+	case err != nil && on:
+		return fmt.Errorf("approvals.hosts: commands cannot ask for hosts: %w", err)
+	case on:
 		x.d.network += " but each host that you allow"
 	case err == nil:
 		x.d.network += ` (approvals.hosts = "ask" asks about each host)`
-	case on:
-		return fmt.Errorf("approvals.hosts: commands cannot ask for hosts: %w", err)
 	}
 	return nil
 }

@@ -41,17 +41,17 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 
 // kept asks the rules that people accepted. They only allow.
 func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
-	exec, ok := r.Event.(protocol.ExecApprovalRequest)
-	host, isHost := r.Event.(protocol.HostRequest)
-	if !ok && !isHost || b.Person(r.Event) {
+	if b.Person(r.Event) {
 		return out, false
 	}
 	number := 0
 	err := stack.Guard(b.log, "Kept", func() (err error) {
-		if isHost {
-			number, ruled, err = b.options.Kept.AllowsHost(host.Host, r.Thread.Principal)
-		} else {
-			number, ruled, err = b.options.Kept.Allows(&exec, r.Thread.Principal)
+		switch m := r.Event.(type) {
+		case protocol.ExecApprovalRequest:
+			out.Confined = true
+			number, ruled, err = b.options.Kept.Allows(&m, r.Thread.Principal)
+		case protocol.HostRequest:
+			number, ruled, err = b.options.Kept.AllowsHost(m.Host, r.Thread.Principal)
 		}
 		return err
 	})
@@ -59,7 +59,7 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 		b.log.Warn("the rules that people accepted allow nothing", "error", err)
 		return elicit.Outcome{}, false
 	}
-	out.Decision, out.Confined = elicit.Approved, !isHost
+	out.Decision = elicit.Approved
 	if out.Detail = "allowed by rules that a person accepted, in the sandbox"; number > 0 {
 		out.Detail = fmt.Sprintf("allowed by rule %d, which a person accepted, in the sandbox", number)
 	}

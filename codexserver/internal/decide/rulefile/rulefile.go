@@ -162,12 +162,12 @@ func (s *Store) Allows(q *protocol.ExecApprovalRequest, principal string) (by in
 // AllowsHost reports whether the rules of a principal let commands in the sandbox reach a host, and the number of the rule.
 // An error means that nothing is allowed, and why. A nil store allows nothing.
 func (s *Store) AllowsHost(host, principal string) (by int, ok bool, err error) {
-	if s == nil || host == "" {
+	if s == nil {
 		return 0, false, nil
 	}
 	kept, err := s.List()
 	for _, k := range kept {
-		if k.Host == host && k.Principal == principal {
+		if k.equal(Rule{Host: host}) && k.Principal == principal {
 			return k.Number, true, nil
 		}
 	}

@@ -1,17 +1,15 @@
 package tool_test
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/hosts"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestHostsTip says which questions have the sentence about the network by the host, and what the model is told of it.
+// TestHostsTip says which questions have the sentence about the network by the host.
 func TestHostsTip(t *testing.T) {
 	const fails = "echo curl: Could not resolve host: example.com; exit "
 	for _, tt := range []struct {
@@ -47,12 +45,5 @@ func TestHostsTip(t *testing.T) {
 			t.Fatalf("%s: %s", tt.name, h.steps())
 		}
 		must.Equal(t, tt.name, tt.want, asked[0].Tip == "Try it.")
-	}
-	for _, on := range []bool{false, true} {
-		o := tool.Options{}
-		if on {
-			o.Hosts = &hosts.Proxy{}
-		}
-		must.Equal(t, "the model is told", on, strings.Contains(newBox(o).Offer(false)[0].Description, "if the user allows each of them"))
 	}
 }
