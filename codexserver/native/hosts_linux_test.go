@@ -319,7 +319,7 @@ func TestNoHostsElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			program := "cat"
 			if strings.HasSuffix(name, "rule") {
-				program = "head" // is not known
+				program = "sort" // is not known
 			}
 			o := newOnline(t, http.NotFoundHandler(), protocol.ApprovalOnRequest, approval.Rules{}, []string{program, "/proc/self/environ"})
 			if tt.off {
