@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
@@ -80,26 +79,23 @@ func (r attempt) approveHost(ctx context.Context, host string, end context.Cance
 
 // close ends the network of a command that has ended. It reports the hosts that were refused without a question, and
 // returns those that the command has reached, and the words for the model about those that it has not.
-func (n *network) close(r attempt) (used, notes []string) {
+func (n *network) close(r attempt) (used []string, refused string) {
 	if n == nil {
-		return nil, nil
+		return nil, ""
 	}
 	n.end(nil)
 	n.confined.Close()
+	var notes []string
 	for _, a := range n.Close() {
 		if a.Reached {
 			used = append(used, a.Host)
 		}
-		if a.Why == "" {
-			continue
+		if a.Why != "" {
+			notes = append(notes, a.Host+" was refused: "+a.Why)
 		}
-		notes = append(notes, "Network: "+a.Host+" was refused: "+a.Why)
-		if !a.Decided { // a decision has been reported
+		if a.Why != "" && !a.Decided { // a decision has been reported
 			r.turn.refuse(protocol.Refused{Host: a.Host, Cwd: r.dir, Reason: a.Why, CallID: r.id})
 		}
 	}
-	if more := len(notes) - maxNotes; more > 0 {
-		notes = append(notes[:maxNotes], fmt.Sprintf("Network: %d more hosts were refused", more))
-	}
-	return used, notes
+	return used, few(notes, maxNotes)
 }

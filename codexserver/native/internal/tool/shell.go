@@ -516,10 +516,11 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 	if res.ExitCode != 0 && len(r.withheld) > 0 {
 		note(&res, "a rule of the user let it run outside the sandbox without these variables, which env of the rule can name: "+few(r.withheld, 100))
 	}
-	for _, words := range refused {
-		note(&res, words)
+	if refused != "" {
+		refused = "Network: " + refused
+		note(&res, refused)
 	}
-	t.ran, t.stopped = true, strings.Join(refused, "; ")
+	t.ran, t.stopped = true, refused
 	most := o.maxTimeout()
 	switch {
 	case (res.ExitCode == 127 || noProgram.Get().MatchString(res.Aggregated)) && slices.ContainsFunc(r.Command, func(word string) bool { return strings.Contains(word, "apply_patch") }):
@@ -529,7 +530,7 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 	case res.TimedOut && r.timeout < most:
 		note(&res, fmt.Sprintf("timeout_ms can be up to %d", most.Milliseconds()))
 	}
-	if len(refused) > 0 { // the user has said what it may not do, and is not asked once more
+	if refused != "" { // the user has said what it may not do, and is not asked once more
 		return nil, modelOutput(res), nil
 	}
 	return &res, modelOutput(res), nil
