@@ -186,7 +186,7 @@ var hostKinds = []kind{
 		{name: "an address that another thread changes", probe: []string{"another thread changes the address", "@address"}, hosts: "ok", guards: true},
 	}},
 	{"bind, listen, accept", []row{
-		{name: "bind to IPv4", probe: []string{"call", "bind", "socket", "words:0x0100007f00000002,0", "16"}, hosts: "EPERM"},
+		{name: "bind to the proxy's address", probe: []string{"call", "bind", "socket", "words:0x0100007f380c0002,0", "16"}, hosts: "EPERM"},
 		{name: "bind to IPv6", probe: []string{"call", "bind", "socket", "words:10,0,0x0100000000000000,0", "28"}, hosts: "EPERM"},
 		{name: "listen", probe: []string{"call", "listen", "socket", "1"}, hosts: "EINVAL"},
 		{name: "accept", probe: []string{"call", "accept", "socket", "0", "0"}, hosts: "EINVAL"},

@@ -6,17 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
 const (
@@ -69,14 +68,12 @@ func (n *Network) Close() []*Answer {
 
 // Serve serves a socket of the command, until it is closed or the network has ended.
 func (n *Network) Serve(c net.Conn) {
-	in := &io.LimitedReader{R: c, N: maxHead}
-	r := bufio.NewReader(in)
+	r := bufio.NewReader(io.LimitReader(c, maxHead))
 	request, err := http.ReadRequest(r) // without a limit: it may stay idle
 	if err != nil {
 		say(c, http.StatusBadRequest, "not a request to an HTTP proxy")
 		return
 	}
-	in.N = math.MaxInt64
 	a := n.answer(target(request))
 	answered := make(chan struct{})
 	stop := context.AfterFunc(a.there, func() {
@@ -142,16 +139,12 @@ func (n *Network) answer(host, why string) *Answer {
 	}
 	n.asking.Go(func() {
 		defer done()
-		why, decided := "the command has ended", false
-		select {
-		case n.open <- struct{}{}:
-			why, decided = n.decide(n.ctx, host), true
-			<-n.open
-		case <-n.ctx.Done():
-		}
+		n.open <- struct{}{}
+		why := n.decide(n.ctx, host)
+		<-n.open
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		a.Why, a.Decided = why, decided
+		a.Why, a.Decided = why, true
 	})
 	return a
 }
@@ -176,13 +169,7 @@ func (n *Network) reach(a *Answer) (up net.Conn, why string, err error) {
 
 // say answers a request that is refused.
 func say(c net.Conn, status int, words string) {
-	words = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return ' '
-		}
-		return r
-	}, words)
-	_, _ = fmt.Fprintf(c, "HTTP/1.1 %d codex-mcp: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", status, words[:min(len(words), 300)])
+	_, _ = fmt.Fprintf(c, "HTTP/1.1 %d codex-mcp: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", status, plain.OneLine(words, 300))
 }
 
 // pass carries bytes in both directions, of which r holds the first of the command's.

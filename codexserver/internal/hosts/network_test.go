@@ -174,7 +174,7 @@ func TestAddresses(t *testing.T) {
 // connection an hour before its request; and one whose command ends before the answer.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
-	for answer, want := range map[string]string{"": well, "no": "403 codex-mcp: one.example.com was refused: no"} {
+	for answer, want := range map[string]string{"": well, "no:\r\n\u202ewhy": `403 codex-mcp: one.example.com was refused: no: \u{202e}why`} {
 		synctest.Test(t, func(t *testing.T) {
 			questions, p := 0, leading("93.184.215.14")
 			n := p.Network(t.Context(), func(ctx context.Context, host string) string {
