@@ -69,7 +69,7 @@ func (n *Network) Close() []*Answer {
 // Serve serves a socket of the command, until it is closed or the network has ended.
 func (n *Network) Serve(c net.Conn) {
 	r := bufio.NewReader(io.LimitReader(c, maxHead))
-	request, err := http.ReadRequest(r) // without a limit: it may stay idle
+	request, err := http.ReadRequest(r) // without a limit of time: a socket may stay idle, and 64 are served
 	if err != nil {
 		say(c, http.StatusBadRequest, "not a request to an HTTP proxy")
 		return
