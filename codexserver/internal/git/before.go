@@ -95,7 +95,7 @@ func (b *Before) Covers(file string) bool {
 // compares contents. It does not matter who wrote them, and what git has recorded. It must be called once.
 //
 // Compare returns at most max bytes of a diff, in git's format. `git apply` takes the diff: it has every section whole.
-// Text that is not UTF-8, files that git converts, and changes outside of the root are not in the diff.
+// Text that is not UTF-8, what git would convert as it applies the diff, and changes outside of the root are not in it.
 func (b *Before) Compare(ctx context.Context, max int) (changes []Change, diff string, err error) {
 	for i, l := range b.parts {
 		if l.gone != "" {
@@ -154,7 +154,7 @@ func (l *look) gaps(ignored []string) []Gap {
 		}
 	}
 	for name, o := range l.before.others {
-		if o.why == otherRepository && o == l.after.others[name] {
+		if o.why == otherRepository && o.why == l.after.others[name].why {
 			gaps = append(gaps, Gap{name, o.why})
 		}
 	}

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,47 +26,42 @@ func layHoles(t *testing.T, dir string, sizes map[string]int64) {
 	}
 }
 
-// TestSplit chooses the files of a snapshot that git reads.
-func TestSplit(t *testing.T) {
-	dir := t.TempDir()
-	layHoles(t, dir, map[string]int64{"a": 16 << 20, "b": 16 << 20, "c": 16 << 20, "d": 16<<20 - 1, "one": 1, "two": 2, "large": 16<<20 + 1, "folder/x": 1})
-	must.OK(t, os.Symlink("folder", filepath.Join(dir, "link")))
-	own := []string{"a", "b", "c", "d", "one"}
+// TestLimits looks at folders with as many files and bytes as a look may read, and with one more.
+func TestLimits(t *testing.T) {
 	for name, tt := range map[string]struct {
-		files          int
-		repository     bool
-		names, present []string
-		err            error
+		files      int
+		repository bool
+		more       map[string]int64
+		large      bool
+		err        error
 	}{
-		"as many bytes as may be": {5, false, own, own, nil},
-		"a byte more":             {5, false, []string{"a", "b", "c", "d", "two"}, nil, errLarge},
-		"in a repository":         {5, true, []string{"a", "b", "c", "d", "two"}, []string{"a", "b", "c", "d", "two"}, nil},
-		"a file more":             {4, false, own, nil, errLarge},
-		"a large one":             {5, false, []string{"large", "one"}, []string{"one"}, nil},
-		"behind a link, and gone": {5, false, []string{"link/x", "link", "folder", "none"}, []string{"link"}, nil},
+		"as many bytes as may be": {100, false, map[string]int64{"e": 1}, false, nil},
+		"a byte more":             {100, false, map[string]int64{"e": 2}, false, errLarge},
+		"in a repository":         {5, true, map[string]int64{"e": 2}, false, nil},
+		"a file more":             {80, false, map[string]int64{"e": 1}, false, errLarge},
+		"a large one":             {100, false, map[string]int64{"large": 16<<20 + 1}, true, nil},
 	} {
-		l := &look{mirror: &mirror{root: dir}, files: tt.files}
-		if tt.repository {
-			l.gitDir = dir
-		}
-		r := content{seen: map[string]stat{}, others: map[string]other{}}
-		for _, name := range tt.names {
-			r.seen[name] = l.now(name)
-		}
-		present, err := l.split(&r, func(string) bool { return true })
-		if !errors.Is(err, tt.err) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if d := cmp.Diff(tt.present, present); d != "" && err == nil {
-			t.Errorf("%s (-want +got):\n%s", name, d)
-		}
-		if _, marked := r.others["large"]; marked != slices.Contains(tt.names, "large") {
-			t.Errorf("%s: the large file is marked: %t", name, marked)
-		}
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			layHoles(t, dir, map[string]int64{"a": 16 << 20, "b": 16 << 20, "c": 16 << 20, "d": 16<<20 - 1})
+			layHoles(t, dir, tt.more)
+			if tt.repository {
+				must.Get(exec.CommandContext(t.Context(), "git", "init", "-q", dir).Output())(t)
+			}
+			s, err := Look(t.Context(), dir, &Options{Scratch: Scratch{Dir: t.TempDir(), Programs: &box.Programs{Temporary: []string{}}}, Files: tt.files})
+			if !errors.Is(err, tt.err) {
+				t.Fatal(err)
+			}
+			if err == nil {
+				_, marked := s.parts[0].before.others["large"]
+				must.Equal(t, "the large file is marked", tt.large, marked)
+				must.OK(t, s.Remove())
+			}
+		})
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (&mirror{root: dir}).walk(ended, "", nil); !errors.Is(err, context.Canceled) {
+	if err := (&mirror{root: t.TempDir()}).walk(ended, "", nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -101,21 +96,28 @@ func TestLimit(t *testing.T) {
 	must.Fail(t, "git", "git config takes longer than 50ms", err)
 }
 
-// TestWriteTo restores a link and a file below its name, as a look reads them while a folder becomes a link.
-func TestWriteTo(t *testing.T) {
-	dir, outside := t.TempDir(), t.TempDir()
-	kept := must.Get(os.Create(filepath.Join(dir, "kept")))(t)
-	defer kept.Close()
-	must.Get(kept.WriteString(outside + "planted"))(t)
-	at := int64(len(outside))
-	l := &look{mirror: &mirror{contents: kept}, kept: map[string]span{"a": {0, at}, "a/x": {at, 7}, "b/c": {at, 7}}}
-	l.before.seen = map[string]stat{"a": {mode: modeLink}, "a/x": {mode: modeFile}, "b/c": {mode: modeFile | 0o111}}
-	must.OK(t, l.writeTo(filepath.Join(dir, "good"), []string{"a", "b/c"}))
-	must.Equal(t, "the file", "planted", string(must.Get(os.ReadFile(filepath.Join(dir, "good/b/c")))(t)))
-	if err := l.writeTo(filepath.Join(dir, "bad"), []string{"a", "a/x"}); err == nil {
+// TestPut writes a link and a file below its name, as a look reads them while a folder becomes a link.
+func TestPut(t *testing.T) {
+	outside := t.TempDir()
+	folder := must.Get(os.OpenRoot(t.TempDir()))(t)
+	defer folder.Close()
+	must.OK(t, put(folder, "a", stat{mode: modeLink}, []byte(outside)), put(folder, "b/c", stat{mode: modeFile | 0o111}, []byte("planted")))
+	must.Equal(t, "the file", "planted", string(must.Get(folder.ReadFile("b/c"))(t)))
+	if err := put(folder, "a/x", stat{mode: modeFile}, []byte("planted")); err == nil {
 		t.Error("a file was written behind a link")
 	}
 	if left := must.Get(os.ReadDir(outside))(t); len(left) > 0 {
 		t.Errorf("%s is outside", left[0].Name())
+	}
+}
+
+// TestRead reads a file in a folder that has become a link that leads out.
+func TestRead(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	must.OK(t, os.WriteFile(filepath.Join(outside, "x"), []byte("private"), 0o600), os.Symlink(outside, filepath.Join(dir, "a")))
+	from := must.Get(openReader(dir))(t)
+	defer from.close()
+	if data, err := from.read("a/x", stat{mode: modeFile}); err == nil {
+		t.Errorf("read %q", data)
 	}
 }

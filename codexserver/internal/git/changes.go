@@ -2,6 +2,7 @@ package git
 
 import (
 	"fmt"
+	"os"
 	"sort"
 	"strconv"
 	"strings"
@@ -36,48 +37,30 @@ func SortChanges(list []Change) {
 // Lines are the lines of a change.
 type Lines struct{ Added, Removed int }
 
-// parseChanges parses the output of diff-index: first the kinds, then the counts.
-func parseChanges(out string) ([]Change, error) {
-	const module = "160000"
-	var changes []Change
-	at := map[string]int{}
-	// Three fields more than there are, for what is cut off.
-	for fields := strings.Split(out+"\x00\x00\x00", "\x00"); fields[0] != ""; {
-		counts := strings.SplitN(fields[0], "\t", 3)
-		words := strings.Fields(fields[0]) // two modes, two objects and a letter
-		switch {
-		case strings.HasPrefix(fields[0], ":") && len(words) == 5:
-			c := Change{Kind: Update, Path: fields[1]}
-			switch words[4][0] {
-			case 'A':
-				c.Kind = Add
-			case 'D':
-				c.Kind = Delete
-			case 'R':
-				c.Kind, c.From, c.Path = Rename, fields[1], fields[2]
-				fields = fields[1:]
-			}
-			if words[0] == ":"+module || words[1] == module {
-				c.Why = otherRepository
-			}
-			at[c.Path] = len(changes)
-			changes = append(changes, c)
-			fields = fields[2:]
-		case len(counts) == 3:
-			name := counts[2]
-			if name == "" { // a rename: both names follow
-				name = fields[2]
-				fields = fields[2:]
-			}
-			added, err := strconv.Atoi(counts[0])
-			removed, err2 := strconv.Atoi(counts[1])
-			if i, ok := at[name]; ok && err == nil && err2 == nil {
-				changes[i].Lines = &Lines{added, removed}
-			}
-			fields = fields[1:]
-		default:
-			return nil, fmt.Errorf("git diff-index prints %q", fields[0])
+// parseChanges parses the counts that git diff prints of two folders. Prefix is the length of what is before each name.
+func parseChanges(list string, prefix int) (changes []Change, err error) {
+	for fields := strings.Split(list, "\x00"); len(fields) >= 3; fields = fields[3:] {
+		counts, from, to := strings.Split(fields[0], "\t"), fields[1], fields[2]
+		if len(counts) != 3 || len(from) <= prefix && from != os.DevNull || len(to) <= prefix && to != os.DevNull {
+			return nil, fmt.Errorf("git diff prints %q", fields[:3])
 		}
+		c := Change{Kind: Update}
+		switch {
+		case from == os.DevNull:
+			c.Kind, c.Path = Add, to[prefix:]
+		case to == os.DevNull:
+			c.Kind, c.Path = Delete, from[prefix:]
+		case from[prefix:] != to[prefix:]:
+			c.Kind, c.From, c.Path = Rename, from[prefix:], to[prefix:]
+		default:
+			c.Path = to[prefix:]
+		}
+		added, err := strconv.Atoi(counts[0])
+		removed, err2 := strconv.Atoi(counts[1])
+		if err == nil && err2 == nil {
+			c.Lines = &Lines{added, removed}
+		}
+		changes = append(changes, c)
 	}
 	return changes, nil
 }

@@ -1,8 +1,14 @@
 package git
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -12,29 +18,19 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 	if l.after, err = l.see(ctx); err != nil {
 		return "", err
 	}
-	changed := l.changed()
-	present, err := l.split(&l.after, func(name string) bool {
-		return !changed[name] && l.before.others[name] == other{} || readable(l.path(name))
-	})
-	if err != nil {
-		return "", err
-	}
 	var sections map[string]string
-	if len(changed) > 0 {
-		present = slices.DeleteFunc(present, func(name string) bool { return !changed[name] })
-		if sections, err = l.compareStored(ctx, changed, present); err != nil {
+	if changed := l.changed(); len(changed) > 0 {
+		if sections, err = l.compareStored(ctx, changed); err != nil {
 			return "", err
 		}
 	}
-	others := l.compareOthers()
-	l.changes = slices.DeleteFunc(l.changes, func(c Change) bool { return others[c.Path].Kind != "" })
-	l.changes = slices.AppendSeq(l.changes, maps.Values(others))
+	l.compareOthers()
 	return l.join(sections, max), nil
 }
 
-// changed returns the files that may have changed, and adds them to those that were seen after. The times of a file say so,
-// also those of one of which git does not say it: it compares them in seconds, and what it would store.
-func (l *look) changed() map[string]bool {
+// changed returns the files that may have changed, sorted, and adds them to those that were seen after. The times of a file
+// say so, also those of one of which git does not say it: it compares them in seconds, and what it would store.
+func (l *look) changed() []string {
 	changed, real := map[string]bool{}, map[string]bool{}
 	for name := range l.after.seen {
 		if _, differed := l.before.seen[name]; !differed {
@@ -52,93 +48,164 @@ func (l *look) changed() map[string]bool {
 			now = l.nowIn(name, real)
 			l.after.seen[name] = now
 		}
-		if now != before || before.is(modeFolder) || before.changed >= l.since.UnixNano() && !l.same(name) {
+		if now != before || before.changed >= l.since.UnixNano() {
 			changed[name] = true
 		}
 	}
-	return changed
+	if len(changed) == 0 {
+		return nil
+	}
+	for name := range l.giving { // git reads them as it compares others
+		if !changed[name] {
+			changed[name], l.after.seen[name] = true, l.nowIn(name, real)
+		}
+	}
+	return slices.Sorted(maps.Keys(changed))
 }
 
-// compareStored compares what changed files were with what is present. It returns no sections if git cannot make them.
-func (l *look) compareStored(ctx context.Context, changed map[string]bool, present []string) (sections map[string]string, err error) {
-	var before []string
-	for name, s := range l.before.seen {
-		_, isOther := l.before.others[name]
-		isModule := s.is(modeFolder) && slices.Contains(l.modules, name)
-		if (changed[name] || gives(name)) && !isOther && !isModule {
-			before = append(before, name)
-		}
-	}
-	if err = l.restore(ctx, before); err == nil {
-		err = l.list(ctx)
-	}
+// compareStored compares files that may have changed, of which git may make sections of a diff.
+func (l *look) compareStored(ctx context.Context, names []string) (sections map[string]string, err error) {
+	pairs, err := l.lay(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	was := map[string]entry{}
-	for line := range strings.SplitSeq(l.listed, "\x00") {
-		head, name, _ := strings.Cut(line, "\t")
-		if _, isOther := l.after.others[name]; changed[name] && !isOther {
-			fields := strings.Fields(head)
-			was[name] = entry{fields[1], fields[2]}
-		}
-	}
-	tree, err := l.writeTree(was)
-	if err == nil {
-		err = l.store(ctx, was, present)
-	}
+	changes, sections, err := l.diff(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if sections, err = l.diffIndex(ctx, tree); err == nil {
-		err = l.markConverted(ctx, present, sections)
+	l.changes = append(l.changes, changes...)
+	for _, section := range sections {
+		pairs = pairs || strings.Contains(section, "\r\n")
+	}
+	ends, err := l.markConverted(ctx)
+	if err == nil && len(sections) > 0 && l.converts() && (ends || pairs) {
+		err = l.prove(ctx, sections)
 	}
 	return sections, err
 }
 
-// afterIndex is the index that has the changed files as they are now.
-const afterIndex = "after"
-
-// maxNames bounds the bytes of what git gets as arguments.
-const maxNames = 100 << 10
-
-// store stores files as they are. What they were decides of some how git does it.
-func (l *look) store(ctx context.Context, was map[string]entry, present []string) error {
-	var args []string
-	var lines strings.Builder
-	for _, name := range present {
-		if e, ok := was[name]; ok {
-			args = append(args, "--cacheinfo", e.mode+","+e.id+","+name)
-			lines.WriteString(e.mode + " " + e.id + "\t" + name + "\x00")
-		}
+// side makes one of the two folders that git compares: a has files as they were, b as they are.
+func (l *look) side(name string) (*os.Root, error) {
+	dir := filepath.Join(l.scratch, "sides", name)
+	if !filepath.IsAbs(l.at) {
+		dir = filepath.Join(dir, filepath.FromSlash(l.at))
 	}
-	if lines.Len() > maxNames {
-		args = nil
-		if _, err := l.git(ctx, call{index: afterIndex, stdin: lines.String()}, "update-index", "-z", "--index-info"); err != nil {
-			return err
-		}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
 	}
-	if len(present) == 0 {
-		return nil
-	}
-	args = slices.Concat([]string{"update-index", "--add", "--remove", "--replace"}, args, []string{"-z", "--stdin"})
-	_, err := l.git(ctx, call{index: afterIndex, options: onePack, stdin: zeros(present)}, args...)
-	return err
+	return os.OpenRoot(dir)
 }
 
-// compareOthers returns the changes of what git does not store.
-func (l *look) compareOthers() map[string]Change {
-	changes, all := map[string]Change{}, maps.Clone(l.before.others)
+// lay writes files into both sides, and reports whether one has a line that ends with CR LF. What a file was is what the look has
+// kept of it, or else what git makes of the index.
+func (l *look) lay(ctx context.Context, names []string) (pairs bool, err error) {
+	from, err := openReader(l.root)
+	if err != nil {
+		return false, err
+	}
+	defer from.close()
+	was, err := l.side("a")
+	if err != nil {
+		return false, err
+	}
+	defer was.Close()
+	is, err := l.side("b")
+	if err != nil {
+		return false, err
+	}
+	defer is.Close()
+	var clean []string
+	for _, name := range names {
+		before, after := l.before.seen[name], l.after.seen[name]
+		if isFalse(l.settings["core.filemode"]) {
+			before.mode, after.mode = before.mode&^0o111, after.mode&^0o111
+		}
+		if l.before.others[name] != (other{}) || l.after.others[name] != (other{}) {
+			continue
+		}
+		var data, now []byte
+		if after.stored() {
+			if now, err = from.read(name, after); err != nil {
+				l.after.others[name] = other{why: notStored, is: after}
+				continue
+			}
+		}
+		_, differed := l.before.seen[name]
+		at, kept := l.kept[name]
+		if kept {
+			data = make([]byte, at.size)
+			if _, err := l.contents.ReadAt(data, at.at); err != nil {
+				return false, err
+			}
+		}
+		pairs = pairs || bytes.Contains(data, crlf) || bytes.Contains(now, crlf)
+		switch {
+		case kept && before.mode == after.mode && bytes.Equal(data, now) && !gives(name):
+			continue
+		case kept:
+			err = put(was, name, before, data)
+		case !differed && !l.after.new[name]:
+			clean = append(clean, name)
+		}
+		if err == nil && after.stored() {
+			err = put(is, name, after, now)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if len(clean) == 0 {
+		return pairs, nil
+	}
+	_, err = l.git(ctx, call{tree: was.Name(), stdin: zeros(clean)}, "checkout-index", "--quiet", "-z", "--stdin")
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // else objects are missing, as in a partial clone
+		return false, err
+	}
+	for _, name := range clean {
+		file := filepath.FromSlash(name)
+		if s := l.after.seen[name]; s.is(modeFile) && isFalse(l.settings["core.filemode"]) {
+			_ = was.Chmod(file, 0o600) // which git made
+		}
+		if why := l.differs(was, name); why != "" {
+			l.changes = append(l.changes, Change{Path: name, Kind: Update, Why: why})
+			if !l.after.seen[name].stored() {
+				l.changes[len(l.changes)-1].Kind = Delete
+			}
+			_, _ = was.Remove(file), is.Remove(file)
+		}
+	}
+	return pairs, nil
+}
+
+var crlf = []byte("\r\n")
+
+// differs says why a file of the index is not as git makes it, or "". Line ends that git converts show by the size: all of a file
+// are LF or all are CR LF.
+func (l *look) differs(was *os.Root, name string) string {
+	info, err := was.Lstat(filepath.FromSlash(name))
+	s, known := l.tracked[name]
+	switch {
+	case err != nil:
+		return "git could not make the diff"
+	case info.Size() > maxContent:
+		return notStored
+	case known && info.Mode().IsRegular() && info.Size() != s.size:
+		return converted
+	}
+	return ""
+}
+
+// compareOthers adds the changes of what git does not store, in place of others of the same name.
+func (l *look) compareOthers() {
+	all := maps.Clone(l.before.others)
 	maps.Copy(all, l.after.others)
+	l.changes = slices.DeleteFunc(l.changes, func(c Change) bool { return l.before.others[c.Path] != l.after.others[c.Path] })
 	for name := range all {
 		before, after := l.before.others[name], l.after.others[name]
 		if before == after {
 			continue
 		}
-		c := Change{Path: name, Kind: Update, Why: before.why}
-		if after.why != "" {
-			c.Why = after.why
-		}
+		c := Change{Path: name, Kind: Update, Why: cmp.Or(after.why, before.why)}
 		isFolder := strings.HasSuffix(name, "/")
 		now := l.now(name)
 		switch {
@@ -147,9 +214,8 @@ func (l *look) compareOthers() map[string]Change {
 		case after.why == "" && (isFolder || !now.exists() || now.is(modeFolder)):
 			c.Kind = Delete
 		}
-		changes[name] = c
+		l.changes = append(l.changes, c)
 	}
-	return changes
 }
 
 // isNew reports whether there was no such file at the look.

@@ -18,43 +18,56 @@ const maxDiff = 32 << 20
 var diffOptions = []string{"--no-color", "--no-ext-diff", "--no-textconv", "--unified=3", "--inter-hunk-context=0",
 	"--no-relative", "--submodule=short", "--ignore-submodules=dirty"}
 
-// diffIndex compares the index with a tree. It returns no sections if objects are missing, as in a partial clone.
-func (l *look) diffIndex(ctx context.Context, tree string) (sections map[string]string, err error) {
-	args := []string{"diff-index", "--cached", "-r", "-z", "--raw", "--no-abbrev", "--ignore-submodules=dirty"}
-	more := slices.Concat(diffOptions, []string{"--numstat"})
+// diff compares the bytes of both sides.
+func (l *look) diff(ctx context.Context) (changes []Change, sections map[string]string, err error) {
+	if err = l.setAttributes(endsOnly + " -text"); err != nil {
+		return nil, nil, err
+	}
+	args, at := slices.Concat([]string{"diff", "--no-index", "--no-prefix", "-z", "--numstat"}, diffOptions), ""
 	if !filepath.IsAbs(l.at) { // what is outside of the first folder is not in the diff
-		more = append(more, "-p", "--binary", "--full-index", "--src-prefix=a/"+l.at, "--dst-prefix=b/"+l.at)
+		at = l.at
+		args = append(args, "-p", "--binary", "--full-index")
 	}
-	if l.at == "" { // git writes both names of a rename without the path of another folder
-		more = append(more, "--find-renames")
+	if l.at == "" {
+		args = append(args, "--find-renames")
+	} else {
+		args = append(args, "--no-renames")
 	}
-	quoted := []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}
-	out, err := l.git(ctx, call{index: afterIndex, cut: maxDiff, options: quoted}, slices.Concat(args, more, []string{tree})...)
+	c := call{tree: filepath.Join(l.scratch, "sides"), cut: maxDiff, options: []string{"-c", "core.quotePath=true"}, differs: true}
+	out, err := l.git(ctx, c, append(args, "a", "b")...)
 	list, diff, whole := strings.Cut(out, "\x00\x00")
 	cut := len(out) == maxDiff
-	if err == nil && (whole || !cut) {
-		l.changes, err = parseChanges(list)
-		return l.sections(diff, cut), err
+	if err == nil && cut && !whole {
+		err = fmt.Errorf("%w: git lists more than %d MiB", errLarge, maxDiff>>20)
 	}
-	if ctx.Err() == nil {
-		if out, err = l.git(ctx, call{index: afterIndex}, append(args, "--no-renames", tree)...); err == nil {
-			l.changes, err = parseChanges(out)
-		}
+	if err == nil {
+		changes, err = parseChanges(list, len("a/"+at))
 	}
-	return nil, err
+	return changes, sectionsOf(changes, at, diff, cut), err
 }
 
-// sections returns the sections of a diff by their paths, without the last one if it may be cut off.
-func (l *look) sections(diff string, cut bool) map[string]string {
-	at := map[string]string{}
-	for _, c := range l.changes {
-		at["diff --git "+Quote("a/"+l.at+cmp.Or(c.From, c.Path))+" "+Quote("b/"+l.at+c.Path)] = c.Path
+// renamed are the lines of a rename, in which git writes the names of both sides.
+var renamed = strings.NewReplacer("\nrename from a/", "\nrename from ", "\nrename from \"a/", "\nrename from \"",
+	"\nrename to b/", "\nrename to ", "\nrename to \"b/", "\nrename to \"")
+
+// sectionsOf returns the sections of a diff by their paths, with the heads that they have in a working tree, and without the last
+// one if it may be cut off.
+func sectionsOf(changes []Change, at, diff string, cut bool) map[string]string {
+	type place struct{ path, head string }
+	places := map[string]place{}
+	for _, c := range changes {
+		from, to := Quote("a/"+at+cmp.Or(c.From, c.Path)), Quote("b/"+at+c.Path)
+		for _, head := range []string{from + " " + to, from + " " + from, to + " " + to} { // of a file that is on one side, git names it twice
+			places[head] = place{c.Path, from + " " + to}
+		}
 	}
+	const begin = "diff --git "
 	sections, last := map[string]string{}, ""
 	for section := range Sections(diff) {
-		head, _, _ := strings.Cut(section, "\n")
-		last = at[head]
-		sections[last] += section
+		head, body, _ := strings.Cut(section, "\n")
+		p := places[strings.TrimPrefix(head, begin)]
+		last = p.path
+		sections[last] += renamed.Replace(begin + p.head + "\n" + body)
 	}
 	if cut {
 		delete(sections, last)

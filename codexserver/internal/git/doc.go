@@ -16,13 +16,13 @@
 // # What a turn changed
 //
 // [Look] asks git status on the copied index what differs from it and what is new, and keeps the content of these files.
-// [Before.Compare] asks the same again. Git then compares those files alone that may have changed in between: what they
-// were, by the index or as they were kept, with what they are. The copy has the time of the index, so git reads what may
-// have changed in the second in which the index was written. What git cannot see, since it compares times in seconds and
-// looks past line ends, shows by exact times, where it may be. Large files are compared by size and times. Nobody looks into
-// submodules, other repositories and ignored files: [Before.Gaps] names them. No filter and no encoding counts when git
-// stores a file. A file that git would not write again as it is has no section in the diff: it may have other line ends,
-// or the index from before may have another form. Each look takes at most three times as long as git status.
+// [Before.Compare] asks the same again. Git then compares two folders with those files alone that may have changed in between:
+// what they were, as they were kept or as git makes them of the index, and what they are. The copy has the time of the index, so
+// git reads what may have changed in the second in which the index was written. What git cannot see, since it compares times in
+// seconds and looks past line ends, shows by exact times, where it may be. Large files are compared by size and times. Nobody
+// looks into submodules, other repositories and ignored files: [Before.Gaps] names them. No filter and no encoding counts. A file
+// that was not as git would make it has no section in the diff, and neither has one that git apply, which is tried, would not make
+// as it is. Each look takes at most three times as long as git status.
 //
 // # Worktrees
 //

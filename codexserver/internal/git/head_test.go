@@ -78,17 +78,17 @@ func TestCalls(t *testing.T) {
 	first := newRepo(t)
 	first.shell("for f in a b c d; do echo $f > $f; done")
 	first.commit("first")
-	const look, some = "ls-files status", "status update-index diff-index"
-	const restored = "status update-index ls-files update-index diff-index"
+	const look, some = "ls-files status", "status checkout-index diff"
 	rows := []struct{ name, lay, act, look, compare string }{
 		{"nothing", "", "", look, "status"},
 		{"an edit", "", "echo x >> a", look, some},
-		{"a file less", "", "rm a", look, "status diff-index"},
+		{"a file less", "", "rm a", look, some},
 		{"many edits", "n=$(printf %0200d 0); mkdir $n; for i in $(seq 300); do : > $n/$n$i; done; git add $n; touch -t 210001010000 .git/index",
-			"for f in 0*/*; do echo x > $f; done", look, "status update-index update-index diff-index"},
-		{"a file more", "", "echo n > n", look, some},
-		{"changes before", "echo xx > b; rm c; echo n > n", "echo yy > b", look, restored},
-		{"attributes", "echo '*.x -diff' > .gitattributes", "echo x >> a", look, restored + " check-attr"},
+			"for f in 0*/*; do echo x > $f; done", look, some},
+		{"a file more", "", "echo n > n", look, "status diff"},
+		{"changes before", "echo xx > b; rm c; echo n > n", "echo yy > b", look, "status diff"},
+		{"attributes", "echo '*.x -diff' > .gitattributes", "echo x >> a", look, some + " check-attr"},
+		{"line ends", "printf 'a\\r\\n' > a; echo '* text=auto' > .gitattributes", "printf 'b\\r\\n' > a", look, "status diff check-attr apply diff"},
 	}
 	program := must.Get(exec.LookPath("git"))(t)
 	bin := t.TempDir()

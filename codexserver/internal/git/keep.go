@@ -2,50 +2,44 @@ package git
 
 import (
 	"bufio"
-	"bytes"
-	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"syscall"
 )
 
-// span is where the content of a file is in the one that keeps those of many, of which git makes objects when they are
-// needed: to make an object costs ten times as much as to read the file.
+// span is where the content of a file is in the one that keeps those of many.
 type span struct{ at, size int64 }
 
-// keep keeps the content of files, and the commits of submodules.
-func (l *look) keep(ctx context.Context, names []string) error {
+// keep keeps the content of the files that differ from the index.
+func (l *look) keep() (err error) {
 	l.kept = map[string]span{}
-	if len(names) == 0 {
-		return nil
-	}
-	var err error
 	if l.contents, err = os.Create(filepath.Join(l.scratch, "kept")); err != nil {
 		return err
 	}
+	from, err := openReader(l.root)
+	if err != nil {
+		return err
+	}
+	defer from.close()
 	w, at := bufio.NewWriterSize(l.contents, 1<<16), int64(0)
-	var modules []string
-	var data []byte
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(l.before.seen)) {
 		s := l.before.seen[name]
-		switch {
-		case s.is(modeFolder):
-			modules = append(modules, name)
+		if !s.stored() || l.before.others[name] != (other{}) {
 			continue
-		case s.is(modeLink):
-			var target string
-			target, err = os.Readlink(l.path(name))
-			data = append(data[:0], target...)
-		default:
-			data, err = appendFile(data[:0], l.path(name), s.size)
 		}
+		data, err := from.read(name, s)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			l.before.seen[name] = stat{}
 			continue
 		case err != nil:
-			l.before.others[name] = other{notStored, s}
+			l.before.others[name] = other{why: notStored, is: s}
 			continue
 		}
 		l.kept[name] = span{at, int64(len(data))}
@@ -54,90 +48,70 @@ func (l *look) keep(ctx context.Context, names []string) error {
 			return err
 		}
 	}
-	if len(modules) > 0 {
-		l.listed = ""
-		if _, err = l.git(ctx, call{stdin: zeros(modules)}, "update-index", "-z", "--stdin"); err != nil {
-			return err
-		}
-	}
 	return w.Flush()
 }
 
-// same reports whether a file of the same size as at the look has the content that is kept.
-func (l *look) same(name string) bool {
-	at, ok := l.kept[name]
-	if !ok || !l.before.seen[name].is(modeFile) {
-		return false
-	}
-	was := make([]byte, at.size)
-	_, err := l.contents.ReadAt(was, at.at)
-	now, err2 := appendFile(nil, l.path(name), at.size)
-	return err == nil && err2 == nil && bytes.Equal(was, now)
+// reader reads files of a folder, and has the one open in which it read last. No link leads out of it.
+type reader struct {
+	top, last *os.Root
+	dir       string // of last
 }
 
-// restore makes the index have files as they were at the look. Git reads them in a working tree of the mirror, and their
-// attributes there, or else in the index.
-func (l *look) restore(ctx context.Context, names []string) error {
-	var present, gone []string
-	tree := filepath.Join(l.scratch, "tree")
-	for _, name := range names {
-		if _, ok := l.kept[name]; ok {
-			present = append(present, name)
-		} else {
-			gone = append(gone, name)
-		}
-	}
-	if len(names) > 0 {
-		l.listed = ""
-	}
-	if len(gone) > 0 {
-		if _, err := l.git(ctx, call{stdin: zeros(gone)}, "update-index", "--force-remove", "-z", "--stdin"); err != nil {
-			return err
-		}
-	}
-	if len(present) == 0 {
-		return nil
-	}
-	if err := l.writeTo(tree, present); err != nil {
-		return err
-	}
-	_, err := l.git(ctx, call{tree: tree, options: onePack, stdin: zeros(present)}, "update-index", "--add", "--replace", "-z", "--stdin")
-	return err
-}
-
-// writeTo writes files and links as they were into a new folder, and nothing outside of it: a link may have taken the place of
-// a folder of the same name while they were read.
-func (l *look) writeTo(folder string, names []string) error {
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(folder)
+func openReader(folder string) (*reader, error) {
+	top, err := os.OpenRoot(folder)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer root.Close()
-	for _, name := range names {
-		at, s := l.kept[name], l.before.seen[name]
-		data := make([]byte, at.size)
-		if _, err := l.contents.ReadAt(data, at.at); err != nil {
-			return err
-		}
-		file := filepath.FromSlash(name)
-		if err := root.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return err
-		}
-		if s.is(modeLink) {
-			err = root.Symlink(string(data), file)
-		} else {
-			err = root.WriteFile(file, data, 0o600|fs.FileMode(s.mode)&0o100)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	last, err := top.OpenRoot(".")
+	return &reader{top, last, "."}, err
 }
 
-// onePack makes git write one pack. An object file for each of many files takes three times as long.
-// Git writes large files to a pack, so all files count as large.
-var onePack = []string{"-c", "core.bigFileThreshold=1", "-c", "core.multiPackIndex=false"} // git looks for such an index for each file
+func (r *reader) close() { _ = errors.Join(r.last.Close(), r.top.Close()) }
+
+// read returns what a file has, or where a link leads.
+func (r *reader) read(name string, s stat) (data []byte, err error) {
+	if dir := path.Dir(name); dir != r.dir {
+		in, err := r.top.OpenRoot(filepath.FromSlash(dir))
+		if err != nil {
+			return nil, err
+		}
+		_ = r.last.Close()
+		r.last, r.dir = in, dir
+	}
+	name = path.Base(name)
+	if s.is(modeLink) {
+		target, err := r.last.Readlink(name)
+		return []byte(target), err
+	}
+	f, err := r.last.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe may have taken its place
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxContent) {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return nil, err
+	}
+	data = make([]byte, info.Size())
+	n, err := io.ReadFull(f, data)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return data[:n], err
+}
+
+// put writes a file or a link into a folder, and nothing outside of it: a link may have taken the place of a folder of the
+// same name while they were read.
+func put(folder *os.Root, name string, s stat, data []byte) error {
+	file := filepath.FromSlash(name)
+	if err := folder.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	if s.is(modeLink) {
+		return folder.Symlink(string(data), file)
+	}
+	return folder.WriteFile(file, data, 0o600|fs.FileMode(s.mode)&0o100)
+}

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,12 +41,11 @@ type look struct {
 	// file system and the one of this system show.
 	since         time.Time
 	modules       []string        // the submodules of the index
-	listed        string          // the index, as list prints it, or "" if it has changed since
+	giving        map[string]bool // files that may give attributes to others
 	kept          map[string]span // the content of the files that differ from the index
 	tracked       map[string]stat // the files of the index that could change without git's notice
-	attributed    bool            // a file gives attributes to others, of the index or not
 	before, after content
-	changes       []Change // first those of stored files, in git's order
+	changes       []Change
 }
 
 // content is what is in a folder, as far as it differs from the index.
@@ -63,8 +60,9 @@ type content struct {
 // other is what git does not store: a file that is too large or cannot be read, a special file, or
 // another repository, whose name ends with a slash.
 type other struct {
-	why string // it is not in a diff
-	is  stat   // what shows that it has changed
+	why    string // it is not in a diff
+	is     stat   // what shows that it has changed
+	commit string // the same of a submodule, if its git folder has usual files
 }
 
 // Reasons why git does not store a file.
@@ -77,7 +75,7 @@ const (
 
 // take looks at a folder.
 func take(ctx context.Context, root string, o *Options) (*look, error) {
-	l := &look{files: cmp.Or(o.Files, defaultFiles), since: time.Now().Add(-coarse)}
+	l := &look{giving: map[string]bool{}, files: cmp.Or(o.Files, defaultFiles), since: time.Now().Add(-coarse)}
 	m, err := o.Scratch.open(root)
 	if err != nil {
 		return nil, err
@@ -118,52 +116,38 @@ func (l *look) begin(ctx context.Context) error {
 			l.tracked[name], _ = lstat(l.path(name))
 		}
 	}
-	present, err := l.split(&l.before, func(string) bool { return true }) // which keep finds out
-	if err != nil {
-		return err
-	}
-	if len(l.listed) > maxListed {
-		l.listed = ""
-	}
-	return l.keep(ctx, present)
-}
-
-// maxListed is how many bytes of a list a look keeps until the comparison.
-const maxListed = 4 << 20
-
-// list lists the index: for each file a letter, the mode, the object, the stage, and after a tab the name.
-func (l *look) list(ctx context.Context) (err error) {
-	if l.listed == "" {
-		l.listed, err = l.git(ctx, call{}, "ls-files", "-v", "--stage", "-z")
-	}
-	return err
+	return l.keep()
 }
 
 // unflag makes git look at each file of the index that is there, and not see those that are not checked out. It returns
 // the names of the files.
 func (l *look) unflag(ctx context.Context) (names []string, err error) {
-	err = l.list(ctx)
+	// For each file a letter, the mode, the object, the stage, and after a tab the name.
+	listed, err := l.git(ctx, call{}, "ls-files", "-v", "--stage", "-z")
 	var flags strings.Builder
-	for line := range strings.SplitSeq(l.listed, "\x00") {
+	for line := range strings.SplitSeq(listed, "\x00") {
 		head, name, ok := strings.Cut(line, "\t")
 		if !ok {
 			continue
 		}
-		l.attributed = l.attributed || gives(name)
 		hidden := head[0] == 'S' || head[0] == 's'
 		switch {
 		case strings.HasPrefix(head[2:], modeModule):
 			l.modules = append(l.modules, name)
 		case hidden && !exists(l.path(name)):
 			fmt.Fprintf(&flags, "0 %s\t%s\x00", strings.Fields(head)[2], name)
-		case hidden || head[0] >= 'a': // a small letter is that of a file that git assumes unchanged
-			fmt.Fprintf(&flags, "%s\t%s\x00", head[2:], name)
 		case isName(name):
-			names = append(names, name)
+			if hidden || head[0] >= 'a' { // a small letter is that of a file that git assumes unchanged
+				fmt.Fprintf(&flags, "%s\t%s\x00", head[2:], name)
+			} else {
+				names = append(names, name)
+			}
+			if gives(name) {
+				l.giving[name] = true
+			}
 		}
 	}
 	if err == nil && flags.Len() > 0 {
-		l.listed = ""
 		_, err = l.git(ctx, call{stdin: flags.String()}, "update-index", "-z", "--index-info")
 	}
 	return names, err
@@ -217,11 +201,14 @@ func (l *look) see(ctx context.Context) (content, error) {
 		return r, errors.New("its repository is gone")
 	}
 	out, err := l.git(ctx, call{}, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching",
-		"--no-renames", "--ignore-submodules=dirty")
+		"--no-renames", "--ignore-submodules=all")
 	if err != nil {
 		return r, err
 	}
-	real := map[string]bool{}
+	real, left := map[string]bool{}, int64(maxBytes)
+	if l.gitDir == "" {
+		left = maxOwnBytes
+	}
 	for line := range strings.SplitSeq(out, "\x00") {
 		if len(line) < 4 || line[1] == ' ' { // two letters, of which the second one is that of the working tree
 			continue
@@ -233,14 +220,27 @@ func (l *look) see(ctx context.Context) (content, error) {
 		case strings.HasSuffix(name, "/"):
 			r.others[name] = other{why: otherRepository}
 		default:
-			r.seen[name] = l.nowIn(name, real)
-			r.new[name] = state == "??"
-			l.attributed = l.attributed || gives(name)
+			s := l.nowIn(name, real)
+			if r.seen[name], r.new[name] = s, state == "??"; s.is(modeFile) && s.size > maxContent {
+				r.others[name] = other{why: notStored, is: s}
+			} else if s.is(modeFile) {
+				left -= s.size
+			}
+			if gives(name) {
+				l.giving[name] = true
+			}
 		}
 	}
+	switch {
+	case len(r.seen) > l.files:
+		return r, fmt.Errorf("%w: %d files, and at most %d may be read", errLarge, len(r.seen), l.files)
+	case left < 0:
+		return r, fmt.Errorf("%w: its new and changed files have too many bytes", errLarge)
+	}
 	for _, name := range l.modules {
-		if _, _, err := folders(l.path(name)); err == nil {
-			r.others[name+"/"] = other{why: otherRepository}
+		if gitDir, commonDir, err := folders(l.path(name)); err == nil {
+			commit, _, _ := plainHead(gitDir, commonDir)
+			r.others[name+"/"] = other{why: otherRepository, commit: commit}
 		} else if entries, err := os.ReadDir(l.path(name)); err == nil && len(entries) > 0 {
 			r.unread = append(r.unread, Gap{name + "/", "it is a submodule without a repository"})
 		}
@@ -256,7 +256,7 @@ func (l *look) see(ctx context.Context) (content, error) {
 		case mode.IsDir():
 			return !isOther && !skip[name+"/"] && !l.inScratch(name) && filepath.Base(name) != ".git"
 		case mode&fs.ModeSymlink == 0:
-			r.others[name] = other{specialFile, stat{mode: uint32(mode.Type())}}
+			r.others[name] = other{why: specialFile, is: stat{mode: uint32(mode.Type())}}
 		}
 		return true
 	})
@@ -318,34 +318,6 @@ func isRead(name string) bool {
 		return strings.HasSuffix(dir, ".git/")
 	}
 	return false
-}
-
-// split says which of the files git can store. The rest are others, or gone.
-func (l *look) split(r *content, readable func(name string) bool) (present []string, err error) {
-	left := int64(maxBytes)
-	if l.gitDir == "" {
-		left = maxOwnBytes
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.seen)) {
-		switch s := r.seen[name]; {
-		case s.is(modeFile) && (s.size > maxContent || !readable(name)):
-			r.others[name] = other{notStored, s}
-		case s.is(modeFile):
-			left -= s.size
-			present = append(present, name)
-		case s.is(modeLink), s.is(modeFolder) && slices.Contains(l.modules, name):
-			present = append(present, name)
-		case s.exists() && !s.is(modeFolder):
-			r.others[name] = other{specialFile, stat{mode: s.mode & modeType}}
-		}
-	}
-	switch {
-	case len(r.seen) > l.files:
-		err = fmt.Errorf("%w: %d files, and at most %d may be read", errLarge, len(r.seen), l.files)
-	case left < 0:
-		err = fmt.Errorf("%w: its new and changed files have too many bytes", errLarge)
-	}
-	return present, err
 }
 
 // indexFile returns the repository's index, or nil without one, and when it was written.

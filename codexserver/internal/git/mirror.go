@@ -188,7 +188,7 @@ func (m *mirror) make(ctx context.Context) (err error) {
 	put("objects/info/alternates", []byte("../lent\n"))
 	if line := ""; err == nil {
 		if m.look {
-			line = "* -filter -ident !working-tree-encoding"
+			line = endsOnly
 		}
 		err = m.setAttributes(line)
 	}

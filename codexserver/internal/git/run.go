@@ -48,6 +48,7 @@ type call struct {
 	confined *box.Confinement
 	options  []string // before the command, such as "-c" and a setting
 	stdin    string
+	differs  bool          // its exit code may be 1, as that of diff
 	cut      int           // how many bytes of the output to return; 0 is up to 64 MiB, or an error
 	limit    time.Duration // how long it may take; 0 is [readLimit]
 }
@@ -84,8 +85,8 @@ func (p *program) run(ctx context.Context, c call, args ...string) (string, erro
 	}
 	var exit *exec.ExitError
 	switch {
-	case out.full && c.cut > 0:
-		return out.kept.String(), nil
+	case out.full && c.cut > 0, c.differs && errors.As(err, &exit) && exit.ExitCode() == 1:
+		err = nil
 	case out.full:
 		return "", fmt.Errorf("git %s prints more than %d MiB", name, maxOutput>>20)
 	case errors.As(err, &exit):

@@ -123,6 +123,18 @@ func stamps(t *testing.T, dir string) map[string]string {
 	return found
 }
 
+// TestNoModes has a file system without modes, where git ignores them: none is in the diff.
+func TestNoModes(t *testing.T) {
+	r := newRepo(t)
+	r.shell("git config core.fileMode false; chmod +x .git/config; echo a > a; echo b > b; git add .; git update-index --chmod=+x b; git commit -qm x; echo d > d; chmod +x a b d")
+	s := take(t, r.dir)
+	r.shell("for f in a b d n; do echo x >> $f; done; chmod -x b d; chmod +x n")
+	_, diff, err := s.Compare(t.Context(), 1<<20)
+	if err != nil || strings.Contains(diff, "mode 100755") || strings.Count(diff, "\n+x\n") != 4 {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
 // TestCompareWithUserSettings checks that the user's filters do not run, and that the user's ignore patterns count.
 func TestCompareWithUserSettings(t *testing.T) {
 	r := newRepo(t)

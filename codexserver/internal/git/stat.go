@@ -15,6 +15,9 @@ func (s stat) exists() bool { return s != stat{} }
 // is reports whether a file has a type, such as modeFile.
 func (s stat) is(mode uint32) bool { return s.mode&modeType == mode }
 
+// stored reports whether git stores such a file.
+func (s stat) stored() bool { return s.is(modeFile) || s.is(modeLink) }
+
 // coarse is how exact times are at least, if they are those of several clocks.
 const coarse = 2 * time.Second
 
