@@ -31,21 +31,21 @@ func (l *look) compare(ctx context.Context, max int) (diff string, err error) {
 // changed returns the files that may have changed, sorted, and adds them to those that were seen after. The times of a file
 // say so, also those of one of which git does not say it: it compares them in seconds, and what it would store.
 func (l *look) changed() []string {
-	changed, real := map[string]bool{}, map[string]bool{}
+	changed := map[string]bool{}
 	for name := range l.after.seen {
 		if _, differed := l.before.seen[name]; !differed {
 			changed[name] = true
 		}
 	}
 	for name, before := range l.tracked {
-		if now := l.nowIn(name, real); now.is(modeFile) && now != before {
+		if now := l.now(name); now.is(modeFile) && now != before {
 			changed[name], l.after.seen[name] = true, now
 		}
 	}
 	for name, before := range l.before.seen {
 		now, seen := l.after.seen[name]
 		if !seen {
-			now = l.nowIn(name, real)
+			now = l.now(name)
 			l.after.seen[name] = now
 		}
 		if now != before || before.changed >= l.since.UnixNano() {
@@ -57,7 +57,7 @@ func (l *look) changed() []string {
 	}
 	for name := range l.giving { // git reads them as it compares others
 		if !changed[name] {
-			changed[name], l.after.seen[name] = true, l.nowIn(name, real)
+			changed[name], l.after.seen[name] = true, l.now(name)
 		}
 	}
 	return slices.Sorted(maps.Keys(changed))

@@ -44,6 +44,7 @@ type look struct {
 	giving        map[string]bool // files that may give attributes to others
 	kept          map[string]span // the content of the files that differ from the index
 	tracked       map[string]stat // the files of the index that could change without git's notice
+	real          map[string]bool // whether folders are not behind a link, as far as the present look knows
 	before, after content
 	changes       []Change
 }
@@ -95,12 +96,9 @@ func take(ctx context.Context, root string, o *Options) (*look, error) {
 
 // begin looks for the first time.
 func (l *look) begin(ctx context.Context) error {
-	data, written, err := l.indexFile()
-	if err == nil {
-		err = l.putIndex(data, written)
-	}
+	written, err := l.copyIndex()
 	var names []string
-	if err == nil && data != nil {
+	if err == nil && !written.IsZero() {
 		names, err = l.unflag(ctx)
 	}
 	if err == nil {
@@ -173,16 +171,13 @@ func gives(name string) bool {
 }
 
 // now describes a file, which is not behind a link.
-func (l *look) now(name string) stat { return l.nowIn(name, map[string]bool{}) }
-
-// nowIn is now for many files. Real says of folders whether they are not behind a link, as far as it is known.
-func (l *look) nowIn(name string, real map[string]bool) stat {
+func (l *look) now(name string) stat {
 	folder := name[:strings.LastIndexByte(name, '/')+1]
-	is, known := real[folder]
+	is, known := l.real[folder]
 	if !known {
 		dir := filepath.Clean(l.path(folder))
 		is = paths.Real(dir) == dir
-		real[folder] = is
+		l.real[folder] = is
 	}
 	if !is {
 		return stat{}
@@ -205,7 +200,8 @@ func (l *look) see(ctx context.Context) (content, error) {
 	if err != nil {
 		return r, err
 	}
-	real, left := map[string]bool{}, int64(maxBytes)
+	l.real = map[string]bool{}
+	left := int64(maxBytes)
 	if l.gitDir == "" {
 		left = maxOwnBytes
 	}
@@ -220,7 +216,7 @@ func (l *look) see(ctx context.Context) (content, error) {
 		case strings.HasSuffix(name, "/"):
 			r.others[name] = other{why: otherRepository}
 		default:
-			s := l.nowIn(name, real)
+			s := l.now(name)
 			if r.seen[name], r.new[name] = s, state == "??"; s.is(modeFile) && s.size > maxContent {
 				r.others[name] = other{why: notStored, is: s}
 			} else if s.is(modeFile) {
@@ -320,36 +316,26 @@ func isRead(name string) bool {
 	return false
 }
 
-// indexFile returns the repository's index, or nil without one, and when it was written.
-func (m *mirror) indexFile() (data []byte, written time.Time, err error) {
+// copyIndex copies the repository's index with the time when it was written, and returns that, or zero without an index.
+func (m *mirror) copyIndex() (written time.Time, err error) {
 	file := filepath.Join(m.gitDir, "index")
 	info, err := os.Stat(file)
 	if m.gitDir == "" || errors.Is(err, fs.ErrNotExist) {
-		return nil, written, nil
+		return written, nil
 	}
-	if err == nil {
-		written = info.ModTime()
-		data, err = safefile.Read(file, maxIndex)
+	if err != nil {
+		return written, err
 	}
-	return data, written, err
-}
-
-// putIndex writes the mirror's index, if the repository has one.
-func (m *mirror) putIndex(data []byte, at time.Time) error {
-	if len(data) == 0 {
-		return nil
+	data, err := safefile.Read(file, maxIndex)
+	if err != nil {
+		return written, err
 	}
 	parts, err := os.ReadDir(m.gitDir)
-	if err != nil {
-		return err
-	}
 	for _, part := range parts {
 		if strings.HasPrefix(part.Name(), "sharedindex.") && part.Type().IsRegular() {
-			if err := os.Symlink(filepath.Join(m.gitDir, part.Name()), filepath.Join(m.folder(), part.Name())); err != nil {
-				return err
-			}
+			err = cmp.Or(err, os.Symlink(filepath.Join(m.gitDir, part.Name()), filepath.Join(m.folder(), part.Name())))
 		}
 	}
-	file := filepath.Join(m.scratch, "index")
-	return cmp.Or(os.WriteFile(file, data, 0o600), os.Chtimes(file, at, at))
+	own := filepath.Join(m.scratch, "index")
+	return info.ModTime(), cmp.Or(err, os.WriteFile(own, data, 0o600), os.Chtimes(own, info.ModTime(), info.ModTime()))
 }

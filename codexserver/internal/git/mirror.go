@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -147,50 +146,49 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 	return m.run(ctx, c, args...)
 }
 
-// shared are the files and folders of a repository with its refs, where its history ends, and its objects,
-// by their names in the mirror.
+// shared are the files and folders of a repository with its refs, where its history ends, what it ignores, and its
+// objects, by their names in the mirror.
 var shared = []struct{ name, to string }{
-	{"packed-refs", "packed-refs"}, {"shallow", "shallow"}, {"refs", "refs"}, {"reftable", "reftable"}, {"objects", "lent"},
+	{"packed-refs", "packed-refs"}, {"shallow", "shallow"}, {"refs", "refs"}, {"reftable", "reftable"}, {"info/exclude", "info/exclude"}, {"objects", "lent"},
 }
 
 // make makes the mirror, without an index, unless it is made.
-func (m *mirror) make(ctx context.Context) (err error) {
+func (m *mirror) make(ctx context.Context) error {
 	if m.scratch != "" {
 		return nil
 	}
+	if err := m.fill(ctx); err != nil {
+		return errors.Join(err, m.remove())
+	}
+	return nil
+}
+
+func (m *mirror) fill(ctx context.Context) (err error) {
 	if err = m.reserve(); err == nil {
 		m.confined, err = m.programs.Confine(m.scratch)
 	}
 	for _, dir := range []string{"info", "objects/info"} {
 		err = cmp.Or(err, os.MkdirAll(filepath.Join(m.folder(), dir), 0o700))
 	}
-	ref, commit := "refs/heads/main", ""
+	head, line := "ref: refs/heads/.none", endsOnly
 	switch {
 	case err != nil:
-	case m.gitDir == "": // there is no repository
+		return err
+	case m.gitDir == "":
 		err = os.Mkdir(filepath.Join(m.folder(), "refs"), 0o700)
 	default:
-		if ref, commit, err = readHead(m.gitDir); err == nil {
-			err = m.share()
+		err = m.share()
+	}
+	if !m.look && err == nil {
+		line = ""
+		var ref, commit string
+		if ref, commit, err = readHead(m.gitDir); ref != "" {
+			commit = "ref: " + ref
 		}
+		head = commit
 	}
-	if m.look {
-		ref = "refs/heads/.none"
-	}
-	head := commit
-	if ref != "" {
-		head = "ref: " + ref
-	}
-	put := func(name string, data []byte) {
-		err = cmp.Or(err, os.WriteFile(filepath.Join(m.folder(), name), data, 0o600))
-	}
-	put("HEAD", []byte(head+"\n"))
-	put("objects/info/alternates", []byte("../lent\n"))
-	if line := ""; err == nil {
-		if m.look {
-			line = endsOnly
-		}
-		err = m.setAttributes(line)
+	if err == nil {
+		err = errors.Join(m.put("HEAD", head), m.put("objects/info/alternates", "../lent"), m.setAttributes(line))
 	}
 	if err == nil {
 		err = m.readSettings(ctx)
@@ -198,25 +196,21 @@ func (m *mirror) make(ctx context.Context) (err error) {
 	if config, statErr := os.Stat(filepath.Join(m.commonDir, "config")); statErr == nil && config.Mode()&0o111 == 0 {
 		m.settings["core.filemode"] = "true" // modes count if the file system keeps them: else git's own files seem to be programs
 	}
-	put("config", m.config())
-	if err != nil {
-		return errors.Join(err, m.remove())
-	}
-	return nil
+	return cmp.Or(err, m.put("config", m.config()))
 }
 
-// share copies what the repository ignores and its attributes, and links what git reads of the others.
+// put writes a file of the mirror.
+func (m *mirror) put(name, text string) error {
+	return os.WriteFile(filepath.Join(m.folder(), name), []byte(text+"\n"), 0o600)
+}
+
+// share reads the repository's attributes, and links what git reads of the others.
 func (m *mirror) share() error {
 	if err := m.regular(); err != nil {
 		return err
 	}
-	exclude, err := m.small("info/exclude")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(m.folder(), "info", "exclude"), exclude, 0o600)
-	}
-	if err == nil {
-		m.attributes, err = m.small("info/attributes")
-	}
+	var err error
+	m.attributes, err = m.small("info/attributes")
 	for _, s := range shared {
 		if to := filepath.Join(m.commonDir, s.name); exists(to) {
 			err = cmp.Or(err, os.Symlink(to, filepath.Join(m.folder(), s.to)))
@@ -270,7 +264,7 @@ func (m *mirror) small(name string) ([]byte, error) {
 
 // setAttributes makes the repository's own attributes count, and before them those of another line.
 func (m *mirror) setAttributes(line string) error {
-	return os.WriteFile(filepath.Join(m.folder(), "info", "attributes"), fmt.Appendf(nil, "%s\n%s\n", m.attributes, line), 0o600)
+	return m.put("info/attributes", string(m.attributes)+"\n"+line)
 }
 
 // zeros returns names as a command reads them from its input.

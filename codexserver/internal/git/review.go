@@ -55,12 +55,8 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 			return nil, err
 		}
 	}
-	data, written, err := m.indexFile()
-	if err == nil {
-		err = m.make(ctx)
-	}
-	if err == nil {
-		err = m.putIndex(data, written)
+	if err = m.make(ctx); err == nil {
+		_, err = m.copyIndex()
 	}
 	if err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -40,20 +39,9 @@ func userFiles() []string {
 	return []string{filepath.Join(set, "git/config"), filepath.Join(home, ".gitconfig")}
 }
 
-// systemFiles returns the files of all users that git may read, as far as they are known.
-func (m *mirror) systemFiles() []string {
-	if file, ok := os.LookupEnv("GIT_CONFIG_SYSTEM"); ok {
-		return []string{file}
-	}
-	return []string{"/etc/gitconfig", filepath.Join(filepath.Dir(filepath.Dir(paths.Real(m.binary))), "etc/gitconfig")}
-}
-
 // readSettings reads the settings of the system and the user, with the files that they include, as git does for the
 // repository, and then the repository's own. What cannot be read of the former sets nothing.
 func (m *mirror) readSettings(ctx context.Context) error {
-	if !slices.ContainsFunc(append(m.systemFiles(), userFiles()...), exists) {
-		return m.ownSettings(ctx)
-	}
 	c, all := call{env: []string{"GIT_DIR=" + m.folder()}}, false
 	if m.gitDir != "" { // git gets the repository's folder, for its name and branch, and the mirror's in place of its configuration
 		c.env = []string{"GIT_DIR=" + m.gitDir, "GIT_COMMON_DIR=" + m.folder()}
@@ -128,7 +116,6 @@ const constants = `[core]
 	untrackedCache = false
 	splitIndex = false
 	fsync = none
-	looseCompression = 0
 	attributesFile = /dev/null
 [index]
 	sparse = false
@@ -140,15 +127,15 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 // fewFiles is the size in bytes of an index of so few files that git takes longer to start threads for them.
 const fewFiles = 1 << 20
 
-func (m *mirror) config() []byte {
-	text := []byte(constants)
+func (m *mirror) config() string {
+	text := constants
 	if info, err := os.Stat(filepath.Join(m.gitDir, "index")); err == nil && info.Size() < fewFiles {
-		text = append(text, "[core]\n\tpreloadIndex = false\n"...)
+		text += "[core]\n\tpreloadIndex = false\n"
 	}
 	for _, section := range sections {
 		for name := range strings.FieldsSeq(section.settings) {
 			if value := m.settings[section.name+"."+name]; value != "" && strings.Trim(value, letters) == "" {
-				text = fmt.Appendf(text, "[%s]\n\t%s = %s\n", section.name, name, value)
+				text += fmt.Sprintf("[%s]\n\t%s = %s\n", section.name, name, value)
 			}
 		}
 	}
