@@ -161,7 +161,7 @@ func (l *look) gaps(ignored []string) []Gap {
 	if why := ignoredWhy(ignored); why != "" {
 		gaps = append(gaps, Gap{"", why})
 	}
-	if isFalse(l.settings["core.filemode"]) {
+	if l.modeless() {
 		gaps = append(gaps, Gap{"", "core.fileMode is false, so changed modes do not show"})
 	}
 	if l.includes {

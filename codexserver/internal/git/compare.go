@@ -117,7 +117,7 @@ func (l *look) lay(ctx context.Context, names []string) (pairs bool, err error) 
 	var clean []string
 	for _, name := range names {
 		before, after := l.before.seen[name], l.after.seen[name]
-		if isFalse(l.settings["core.filemode"]) {
+		if l.modeless() {
 			before.mode, after.mode = before.mode&^0o111, after.mode&^0o111
 		}
 		if l.before.others[name] != (other{}) || l.after.others[name] != (other{}) {
@@ -163,14 +163,11 @@ func (l *look) lay(ctx context.Context, names []string) (pairs bool, err error) 
 	}
 	for _, name := range clean {
 		file := filepath.FromSlash(name)
-		if s := l.after.seen[name]; s.is(modeFile) && isFalse(l.settings["core.filemode"]) {
+		if l.after.seen[name].is(modeFile) && l.modeless() {
 			_ = was.Chmod(file, 0o600) // which git made
 		}
 		if why := l.differs(was, name); why != "" {
-			l.changes = append(l.changes, Change{Path: name, Kind: Update, Why: why})
-			if !l.after.seen[name].stored() {
-				l.changes[len(l.changes)-1].Kind = Delete
-			}
+			l.before.others[name] = other{why: why}
 			_, _ = was.Remove(file), is.Remove(file)
 		}
 	}
@@ -195,11 +192,10 @@ func (l *look) differs(was *os.Root, name string) string {
 	return ""
 }
 
-// compareOthers adds the changes of what git does not store, in place of others of the same name.
+// compareOthers adds the changes of what git does not store, and of files that are not known.
 func (l *look) compareOthers() {
 	all := maps.Clone(l.before.others)
 	maps.Copy(all, l.after.others)
-	l.changes = slices.DeleteFunc(l.changes, func(c Change) bool { return l.before.others[c.Path] != l.after.others[c.Path] })
 	for name := range all {
 		before, after := l.before.others[name], l.after.others[name]
 		if before == after {

@@ -27,6 +27,9 @@ var sections = []struct{ name, settings string }{
 func isTrue(value string) bool  { return slices.Contains(yes, strings.ToLower(value)) }
 func isFalse(value string) bool { return slices.Contains(no, strings.ToLower(value)) }
 
+// modeless reports whether the file system has no modes.
+func (m *mirror) modeless() bool { return isFalse(m.settings["core.filemode"]) }
+
 // userFiles returns the user's own configuration, in git's order.
 func userFiles() []string {
 	if file, ok := os.LookupEnv("GIT_CONFIG_GLOBAL"); ok {
