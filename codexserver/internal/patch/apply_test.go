@@ -135,9 +135,9 @@ func TestApplyAfterChange(t *testing.T) {
 	}
 }
 
-// TestChange checks patches that a function makes of a file: what it returns is written, and
+// TestEdit checks plans of a function that changes a file: what it returns is written, and
 // nothing if it is the same or if it fails.
-func TestChange(t *testing.T) {
+func TestEdit(t *testing.T) {
 	failed := errors.New("failed")
 	for name, tt := range map[string]struct {
 		path, after, summary string
@@ -152,12 +152,12 @@ func TestChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			writeTree(t, dir, map[string]string{"a.txt": "one\n"})
-			p, err := patch.Change(tt.path, func(before *string) (string, error) {
+			p, err := patch.Edit(patch.Folder{Path: dir}, dir, tt.path, func(before *string) (string, error) {
 				if (before == nil) != (tt.path == "new") || before != nil && *before != "one\n" {
 					t.Errorf("it gets %v", before)
 				}
 				return tt.after, tt.err
-			}).Plan(patch.Folder{Path: dir}, dir)
+			})
 			if !errors.Is(err, tt.err) {
 				t.Fatal(err)
 			}

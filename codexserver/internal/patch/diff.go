@@ -69,11 +69,9 @@ func (d *Diff) Add(p *Plan) {
 			d.files = append(d.files, changed)
 		}
 	}
-	for _, from := range p.files {
-		for _, f := range d.files {
-			if from.to != nil && f.now == from.shown {
-				f.now, f.real = from.to.shown, from.to.place().path
-			}
+	for _, f := range d.files {
+		if i := slices.IndexFunc(p.files, func(to *plannedFile) bool { return to.from != nil && to.from.shown == f.now }); i >= 0 {
+			f.now, f.real = p.files[i].shown, p.files[i].place().path
 		}
 	}
 }

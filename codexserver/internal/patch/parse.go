@@ -32,12 +32,11 @@ func (p *Patch) IsEmpty() bool { return len(p.files) == 0 }
 const opAdd, opDelete, opUpdate = "add", "delete", "update"
 
 type fileOp struct {
-	kind    string // "" is a change
+	kind    string
 	path    string
 	moveTo  string // of an update; "" does not move
 	content string // of an add
 	hunks   []hunk // of an update, at least one if it does not move
-	change  func(before *string) (after string, err error)
 }
 
 type hunk struct {

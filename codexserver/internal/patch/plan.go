@@ -27,12 +27,6 @@ const (
 // ErrProc reports a file of /proc, whose content depends on who reads it.
 var ErrProc = errors.New("in /proc")
 
-// Change returns a patch of one file. Plan calls change with the file's content, nil if there is no file, and returns
-// its error as it is. A change that returns the same content only reads the file.
-func Change(path string, change func(before *string) (after string, err error)) *Patch {
-	return &Patch{files: []fileOp{{path: path, change: change}}}
-}
-
 // Plan is the effect of a patch on the current files.
 type Plan struct {
 	work    string // whose share of the network may be used
@@ -48,15 +42,16 @@ type Plan struct {
 // plannedFile is one file before and after.
 type plannedFile struct {
 	written       string // absolute, joined but not cleaned
-	path          string // the same, cleaned
 	entry, target *place
 	shown         string       // the path to show: the written one or, if that leads through links, the real one
 	before, after *string      // nil: no file
 	added         bool         // the patch has the whole content
-	from, to      *plannedFile // the file that moved here and is shown with it, and the other way round
+	from          *plannedFile // the file that moved here and is shown with it
 	hardLinked    bool         // the file has other names, which a write changes too
 	mode          fs.FileMode  // of the file that moved here; 0 if none did
 }
+
+func (f *plannedFile) path() string { return filepath.Clean(f.written) }
 
 // place returns the place to write or remove: the target of a link, or the link itself.
 func (f *plannedFile) place() *place {
@@ -88,27 +83,52 @@ func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
 			return nil, err
 		}
 	}
-	byPlace := make(map[string]*plannedFile, len(plan.files))
-	for _, file := range plan.files {
+	return plan, plan.show(work)
+}
+
+// Edit plans to change one file. It calls change with the file's content, nil if there is no file, and returns its error as it
+// is. A change that returns the same content only reads the file. The rest is as for [Patch.Plan].
+func Edit(work Folder, dir, path string, change func(before *string) (after string, err error)) (*Plan, error) {
+	plan := newPlan(work.Path, dir)
+	file, err := plan.file(path)
+	if err != nil {
+		return nil, err
+	}
+	after, err := change(file.before)
+	if err != nil {
+		return nil, err
+	}
+	switch file.after = &after; {
+	case file.before == nil:
+		plan.note('A', path)
+	case after != *file.before:
+		plan.note('M', path)
+	}
+	return plan, plan.show(work)
+}
+
+// show finds how to show each file.
+func (p *Plan) show(work Folder) error {
+	byPlace, moved := make(map[string]*plannedFile, len(p.files)), map[*plannedFile]bool{}
+	for _, file := range p.files {
 		path := file.place().path
 		if other := byPlace[path]; other != nil { // the effect of each could not be shown
-			return nil, fmt.Errorf("%s and %s are the same file", other.written, file.written)
+			return fmt.Errorf("%s and %s are the same file", other.written, file.written)
 		}
 		byPlace[path] = file
-		if rel, ok := paths.Within(path, cmp.Or(work.Real, work.Path)); ok && path != file.path {
+		if rel, ok := paths.Within(path, cmp.Or(work.Real, work.Path)); ok && path != file.path() {
 			path = filepath.Join(work.Path, rel)
 		}
-		if file.shown = file.written; path != file.path {
+		if file.shown = file.written; path != file.path() {
 			file.shown = path
 		}
 		// A file that moved to several places, because the patch made it again, is shown with the first.
-		if from := file.from; from != nil && from.to == nil && file.after != nil && from.before != nil && from.after == nil {
-			from.to = file
-		} else {
+		if from := file.from; from == nil || moved[from] || file.after == nil || from.before == nil || from.after != nil {
 			file.from = nil
 		}
+		moved[file.from] = true
 	}
-	return plan, nil
+	return nil
 }
 
 func newPlan(work, dir string) *Plan {
@@ -146,26 +166,18 @@ func (p *Plan) add(op fileOp) error {
 	if err != nil {
 		return err
 	}
-	if file.after == nil && op.kind != opAdd && op.change == nil {
+	if file.after == nil && op.kind != opAdd {
 		return fmt.Errorf("%s %s: %w", op.kind, op.path, fs.ErrNotExist)
 	}
-	switch {
-	case op.kind == opAdd:
+	switch op.kind {
+	case opAdd:
 		file.after, file.added, file.mode, file.from = &op.content, true, 0, nil
 		p.note('A', op.path)
 		return nil
-	case op.kind == opDelete:
+	case opDelete:
 		file.after, file.added = nil, false
 		p.note('D', op.path)
 		return nil
-	case op.change != nil:
-		after, err := op.change(file.before)
-		if file.after = &after; err == nil && file.before == nil {
-			p.note('A', op.path)
-		} else if err == nil && after != *file.before {
-			p.note('M', op.path)
-		}
-		return err
 	}
 	content := *file.after
 	if len(op.hunks) > 0 {
@@ -224,7 +236,7 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 	if len(p.files) == maxFiles {
 		return nil, fmt.Errorf("it has more than %d files", maxFiles)
 	}
-	file := &plannedFile{written: written, path: path}
+	file := &plannedFile{written: written}
 	if err := p.read(file); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
@@ -235,7 +247,7 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 
 // read finds the places of a file and reads its content.
 func (p *Plan) read(file *plannedFile) (err error) {
-	if file.entry, file.target, err = p.places(file.path); err != nil || file.target.info == nil {
+	if file.entry, file.target, err = p.places(file.path()); err != nil || file.target.info == nil {
 		return err
 	}
 	return file.target.folder.do(func(root *os.Root) error {
@@ -268,14 +280,17 @@ func (p *Plan) Changes() map[string]protocol.FileChange {
 	for _, file := range p.files {
 		switch {
 		case file.from != nil, file.before == nil && file.after == nil:
-		case file.to != nil:
-			changes[file.shown] = update(*file.before, *file.to.after, &file.to.shown)
 		case file.after == nil:
 			changes[file.shown] = protocol.FileChange{Delete: &protocol.FileContent{Content: strings.ToValidUTF8(*file.before, "\uFFFD")}}
 		case file.before == nil, file.added:
 			changes[file.shown] = protocol.FileChange{Add: &protocol.FileContent{Content: *file.after}}
 		default:
 			changes[file.shown] = update(*file.before, *file.after, nil)
+		}
+	}
+	for _, file := range p.files {
+		if from := file.from; from != nil {
+			changes[from.shown] = update(*from.before, *file.after, &file.shown)
 		}
 	}
 	return changes

@@ -56,8 +56,8 @@ func (p *Plan) Protected(writable []string) (protected []string) {
 	roots := append(slices.Clone(writable), resolveAll(writable)...)
 	for _, file := range p.files {
 		real := file.place().path
-		if isProtected(file.path, roots) || isProtected(real, roots) || p.inRepository(real) {
-			protected = append(protected, file.path)
+		if isProtected(file.path(), roots) || isProtected(real, roots) || p.inRepository(real) {
+			protected = append(protected, file.path())
 		}
 	}
 	return protected
@@ -68,7 +68,7 @@ func ProtectedOf(paths, writable []string) []string {
 	plan := &Plan{}
 	for _, path := range paths {
 		at := &place{path: path}
-		plan.files = append(plan.files, &plannedFile{path: path, entry: at, target: at, after: new("")})
+		plan.files = append(plan.files, &plannedFile{written: path, entry: at, target: at, after: new("")})
 	}
 	return plan.Protected(writable)
 }

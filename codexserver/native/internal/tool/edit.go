@@ -71,20 +71,20 @@ func (t *Turn) change(ctx context.Context, call Call, path string, edit func(bef
 		// The file is read as for any patch. An answer tells whether it has a text, so it must be
 		// one of those that the model works on.
 		look = unconfined
-		probe, err := patch.Change(path, func(*string) (string, error) { return "", nil }).Plan(work, t.Cwd)
+		probe, err := patch.Edit(work, t.Cwd, path, func(*string) (string, error) { return "", nil })
 		if err == nil && !probe.Within(append(roots.Paths, work.Real)) {
 			return Result{Output: "rejected: files outside of the working folder may not be read without a question here\nNext: use shell, so that the user is asked."}, nil
 		}
 	}
 	var plan *patch.Plan
 	err = look(func() (err error) {
-		plan, err = patch.Change(path, func(content *string) (string, error) {
+		plan, err = patch.Edit(work, t.Cwd, path, func(content *string) (string, error) {
 			if content != nil {
 				before = *content
 			}
 			after, err = edit(content)
 			return after, err
-		}).Plan(work, t.Cwd)
+		})
 		return t.explain(path, err)
 	})
 	var mistake *fault

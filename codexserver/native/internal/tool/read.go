@@ -61,13 +61,13 @@ func (t *Turn) content(path, bound string, check func(path, content string) erro
 	if err != nil {
 		return "", &fault{what: err.Error()}
 	}
-	plan, err := patch.Change(path, func(before *string) (string, error) {
+	plan, err := patch.Edit(work, t.Cwd, path, func(before *string) (string, error) {
 		if before == nil {
 			return "", t.missing(path)
 		}
 		content = *before
 		return content, check(path, content)
-	}).Plan(work, t.Cwd)
+	})
 	if err == nil && bound != "" && !plan.Within([]string{bound}) {
 		return "", &fault{what: fmt.Sprintf("%s: %v", path, errElsewhere)}
 	}
