@@ -117,11 +117,11 @@ func (l *look) lay(ctx context.Context, names []string) (pairs bool, err error) 
 	var clean []string
 	for _, name := range names {
 		before, after := l.before.seen[name], l.after.seen[name]
-		if l.modeless() {
-			before.mode, after.mode = before.mode&^0o111, after.mode&^0o111
-		}
 		if l.before.others[name] != (other{}) || l.after.others[name] != (other{}) {
 			continue
+		}
+		if l.modeless() {
+			before.mode, after.mode = before.mode&^0o111, after.mode&^0o111
 		}
 		var data, now []byte
 		if after.stored() {
@@ -154,43 +154,41 @@ func (l *look) lay(ctx context.Context, names []string) (pairs bool, err error) 
 			return false, err
 		}
 	}
-	if len(clean) == 0 {
-		return pairs, nil
+	return pairs, l.checkOut(ctx, was, is, clean)
+}
+
+// checkOut has git write files of the index as they were. One that was not as git makes it is not known, and is on no side.
+func (l *look) checkOut(ctx context.Context, was, is *os.Root, names []string) error {
+	if len(names) == 0 {
+		return nil
 	}
-	_, err = l.git(ctx, call{tree: was.Name(), stdin: zeros(clean)}, "checkout-index", "--quiet", "-z", "--stdin")
+	_, err := l.git(ctx, call{tree: was.Name(), stdin: zeros(names)}, "checkout-index", "--quiet", "-z", "--stdin")
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // else objects are missing, as in a partial clone
-		return false, err
+		return err
 	}
-	for _, name := range clean {
-		file := filepath.FromSlash(name)
-		if l.after.seen[name].is(modeFile) && l.modeless() {
-			_ = was.Chmod(file, 0o600) // which git made
+	for _, name := range names {
+		file, why := filepath.FromSlash(name), ""
+		info, err := was.Lstat(file)
+		s, known := l.tracked[name]
+		switch {
+		case err != nil:
+			why = "git could not make the diff"
+		case info.Size() > maxContent:
+			why = notStored
+		case known && info.Mode().IsRegular() && info.Size() != s.size: // if git converts line ends, all of a file are LF or all are CR LF
+			why = converted
+		case info.Mode().IsRegular() && l.modeless():
+			_ = was.Chmod(file, 0o600)
 		}
-		if why := l.differs(was, name); why != "" {
+		if why != "" {
 			l.before.others[name] = other{why: why}
 			_, _ = was.Remove(file), is.Remove(file)
 		}
 	}
-	return pairs, nil
+	return nil
 }
 
 var crlf = []byte("\r\n")
-
-// differs says why a file of the index is not as git makes it, or "". Line ends that git converts show by the size: all of a file
-// are LF or all are CR LF.
-func (l *look) differs(was *os.Root, name string) string {
-	info, err := was.Lstat(filepath.FromSlash(name))
-	s, known := l.tracked[name]
-	switch {
-	case err != nil:
-		return "git could not make the diff"
-	case info.Size() > maxContent:
-		return notStored
-	case known && info.Mode().IsRegular() && info.Size() != s.size:
-		return converted
-	}
-	return ""
-}
 
 // compareOthers adds the changes of what git does not store, and of files that are not known.
 func (l *look) compareOthers() {
