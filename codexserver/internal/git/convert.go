@@ -76,11 +76,13 @@ func (l *look) prove(ctx context.Context, sections map[string]string) error {
 		return err
 	}
 	left, _, err := l.diff(ctx)
+	differs := map[string]bool{}
 	for _, c := range left {
-		for i := range l.changes {
-			if l.changes[i].Path == c.Path {
-				l.changes[i].Why = cmp.Or(l.changes[i].Why, notRestored)
-			}
+		differs[c.Path] = true
+	}
+	for i := range l.changes {
+		if c := &l.changes[i]; differs[c.Path] {
+			c.Why = cmp.Or(c.Why, notRestored)
 		}
 	}
 	return err
