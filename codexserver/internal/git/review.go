@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxReview   = 16 << 20 // bytes of the longest diff, for tracked and for untracked files each
+	maxReview   = 16 << 20 // bytes of the longest diff
 	diffTimeout = 30 * time.Second
 )
 
@@ -63,14 +63,14 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 	}
 	switch target {
 	case protocol.ReviewCommit:
-		err = m.compareTo(ctx, c, "", m.orEmpty(ctx, c.Commit+"^1"), c.Commit)
+		err = m.compareTo(ctx, c, m.orEmpty(ctx, c.Commit+"^1"), c.Commit)
 	case protocol.ReviewBase:
-		if err = m.compareTo(ctx, c, "", "--merge-base", c.Commit); err != nil && strings.Contains(err.Error(), "no merge base") {
+		if err = m.compareTo(ctx, c, "--merge-base", c.Commit); err != nil && strings.Contains(err.Error(), "no merge base") {
 			return nil, &RevisionError{fmt.Errorf("%q has no commit in common with HEAD", revision)}
 		}
 	default:
-		if err = m.compareTo(ctx, c, "", m.orEmpty(ctx, "HEAD")); err == nil {
-			err = m.addNew(ctx, c)
+		if err = m.addNew(ctx); err == nil {
+			err = m.compareTo(ctx, c, m.orEmpty(ctx, "HEAD"))
 		}
 	}
 	if err != nil {
@@ -105,33 +105,24 @@ func (m *mirror) orEmpty(ctx context.Context, revision string) string {
 	return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 }
 
-// compareTo adds the diff of a commit against another, or against the working tree with an index.
-func (m *mirror) compareTo(ctx context.Context, c *Changes, index string, commits ...string) error {
+// compareTo makes the diff of a commit against another, or against the working tree.
+func (m *mirror) compareTo(ctx context.Context, c *Changes, commits ...string) (err error) {
 	args := slices.Concat([]string{"diff", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"}, diffOptions, commits, []string{"--"})
-	out, err := m.git(ctx, call{index: index, cut: maxReview}, args...)
-	c.Diff += out
-	if len(out) == maxReview {
+	if c.Diff, err = m.git(ctx, call{cut: maxReview}, args...); len(c.Diff) == maxReview {
 		c.Cut = true
 		c.Diff += "\n"
 	}
 	return err
 }
 
-// addNew adds the diff of the files that are not in the index, by an index that has only those.
-func (m *mirror) addNew(ctx context.Context, c *Changes) error {
+// addNew makes the index know the files that it does not have, so that they are in a diff.
+func (m *mirror) addNew(ctx context.Context) error {
 	names, err := m.git(ctx, call{}, "ls-files", "--others", "--exclude-standard", "-z")
-	if err != nil {
-		return err
-	}
 	files := slices.DeleteFunc(strings.Split(names, "\x00"), func(name string) bool { // nor another repository
 		return name == "" || strings.HasSuffix(name, "/") || m.inScratch(name)
 	})
-	if len(files) == 0 {
-		return nil
+	if err == nil && len(files) > 0 {
+		_, err = m.git(ctx, call{stdin: zeros(files)}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
 	}
-	const own = "new"
-	if _, err := m.git(ctx, call{index: own, stdin: zeros(files)}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
-		return err
-	}
-	return m.compareTo(ctx, c, own)
+	return err
 }

@@ -43,7 +43,6 @@ type program struct {
 type call struct {
 	dir      string
 	env      []string // added to the environment
-	index    string   // the name of one in the mirror
 	tree     string   // a working tree in the mirror in place of the repository's
 	confined *box.Confinement
 	options  []string // before the command, such as "-c" and a setting
