@@ -17,11 +17,11 @@ import (
 
 var yes, no = []string{"true", "yes", "on", "1"}, []string{"false", "no", "off", "0"}
 
-// sections are those of the settings that the mirror has from the configuration of the repository and of the user: the
-// formats of the repository and the properties of its file system. None names a program, a file or an address.
-var sections = []struct{ name, settings string }{
-	{"extensions", "objectformat refstorage"},
-	{"core", "filemode symlinks ignorecase precomposeunicode autocrlf eol"},
+// taken are the settings that the mirror has from the configuration of the repository and of the user: the formats of the
+// repository and the properties of its file system. None names a program, a file or an address.
+var taken = []string{
+	"extensions.objectformat", "extensions.refstorage",
+	"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode", "core.autocrlf", "core.eol",
 }
 
 func isTrue(value string) bool  { return slices.Contains(yes, strings.ToLower(value)) }
@@ -135,11 +135,10 @@ func (m *mirror) config() string {
 	if info, err := os.Stat(filepath.Join(m.gitDir, "index")); err == nil && info.Size() < fewFiles {
 		text += "[core]\n\tpreloadIndex = false\n"
 	}
-	for _, section := range sections {
-		for name := range strings.FieldsSeq(section.settings) {
-			if value := m.settings[section.name+"."+name]; value != "" && strings.Trim(value, letters) == "" {
-				text += fmt.Sprintf("[%s]\n\t%s = %s\n", section.name, name, value)
-			}
+	for _, key := range taken {
+		if value := m.settings[key]; value != "" && strings.Trim(value, letters) == "" {
+			section, name, _ := strings.Cut(key, ".")
+			text += fmt.Sprintf("[%s]\n\t%s = %s\n", section, name, value)
 		}
 	}
 	return text
