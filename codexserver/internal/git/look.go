@@ -130,19 +130,21 @@ func (l *look) unflag(ctx context.Context) (names []string, err error) {
 		}
 		hidden := head[0] == 'S' || head[0] == 's'
 		switch {
+		case !isName(name):
+			continue
 		case strings.HasPrefix(head[2:], modeModule):
 			l.modules = append(l.modules, name)
+			continue
 		case hidden && !exists(l.path(name)):
 			fmt.Fprintf(&flags, "0 %s\t%s\x00", strings.Fields(head)[2], name)
-		case isName(name):
-			if hidden || head[0] >= 'a' { // a small letter is that of a file that git assumes unchanged
-				fmt.Fprintf(&flags, "%s\t%s\x00", head[2:], name)
-			} else {
-				names = append(names, name)
-			}
-			if gives(name) {
-				l.giving[name] = true
-			}
+			continue
+		case hidden || head[0] >= 'a': // a small letter is that of a file that git assumes unchanged
+			fmt.Fprintf(&flags, "%s\t%s\x00", head[2:], name)
+		default:
+			names = append(names, name)
+		}
+		if gives(name) {
+			l.giving[name] = true
 		}
 	}
 	if err == nil && flags.Len() > 0 {

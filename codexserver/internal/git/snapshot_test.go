@@ -52,8 +52,6 @@ func changes(t *testing.T, s *git.Before) string {
 // TestChanged has changes of files that a look treats in a way of their own.
 func TestChanged(t *testing.T) {
 	rows := map[string]struct{ lay, act, want string }{
-		"names that git sorts as if folders ended with a slash": {"mkdir a a.b; touch a/x a.b/x a-b a0 a=; git add .", "for f in a/x a.b/x a-b a0 a=; do echo x > $f; done",
-			"update >a-b +\nupdate >a.b/x +\nupdate >a/x +\nupdate >a0 +\nupdate >a= +\n"},
 		"a large file that differed and stays":   {"truncate -s 20M large; git add large; echo x >> large", "echo x > a", "add >a +\n"},
 		"a file that differed and is as indexed": {"echo 1 > x", "git checkout -q x", "update >x +-\n"},
 		"a file that was not known and is gone":  {"echo n > n", "rm n", "delete >n -\n"},
