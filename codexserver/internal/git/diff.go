@@ -84,8 +84,6 @@ func (l *look) join(sections map[string]string, max int) string {
 		case filepath.IsAbs(l.at):
 			c.Why = "outside of the folder"
 		case c.Why != "":
-		case sections == nil:
-			c.Why = "git could not make the diff"
 		case section == "" || len(section) > max-b.Len():
 			c.Why = tooLarge
 		case !utf8.ValidString(section) || strings.Contains(section, "\x00"):

@@ -73,6 +73,7 @@ var kinds = []kind{
 	{name: "delete", shares: true, act: "rm a.txt", want: "delete a.txt +0-3\n"},
 	{name: "rename", act: "git mv a.txt b.txt", want: "rename a.txt>b.txt +0-0\n"},
 	{name: "rename with an edit", shares: true, lay: "seq 50 > long; git add long; git commit -q -m l", act: "sed s/25/x/ long > moved; rm long", want: "rename long>moved +1-1\n"},
+	{name: "rename of odd names", shares: true, lay: "seq 9 > 'o\"\xc3\xa9'; seq 10 20 > p; git add .; git commit -q -m o", act: "mv 'o\"\xc3\xa9' q; mv p 'r\"\xc3\xa9'; echo 21 >> 'r\"\xc3\xa9'", want: "rename o\"\xc3\xa9>q +0-0\nrename p>r\"\xc3\xa9 +1-0\n"},
 	{name: "copy", act: "cp a.txt c.txt", want: "add c.txt +3-0\n"},
 	{name: "touched", shares: true, act: "touch -d 2001-01-01 a.txt", want: ""},
 	{name: "change and back", shares: true, act: "echo x > a.txt; printf 'one\\ntwo\\nthree\\n' > a.txt", want: ""},
