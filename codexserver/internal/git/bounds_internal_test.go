@@ -99,11 +99,11 @@ func TestLimit(t *testing.T) {
 // TestPut writes a link and a file below its name, as a look reads them while a folder becomes a link.
 func TestPut(t *testing.T) {
 	outside := t.TempDir()
-	folder := must.Get(os.OpenRoot(t.TempDir()))(t)
-	defer folder.Close()
-	must.OK(t, put(folder, "a", stat{mode: modeLink}, []byte(outside)), put(folder, "b/c", stat{mode: modeFile | 0o111}, []byte("planted")))
-	must.Equal(t, "the file", "planted", string(must.Get(folder.ReadFile("b/c"))(t)))
-	if err := put(folder, "a/x", stat{mode: modeFile}, []byte("planted")); err == nil {
+	folder := must.Get(openFolder(t.TempDir()))(t)
+	defer folder.close()
+	must.OK(t, folder.put("a", stat{mode: modeLink}, []byte(outside)), folder.put("b/c", stat{mode: modeFile | 0o111}, []byte("planted")))
+	must.Equal(t, "the file", "planted", string(must.Get(folder.read("b/c", stat{mode: modeFile}))(t)))
+	if err := folder.put("a/x", stat{mode: modeFile}, []byte("planted")); err == nil {
 		t.Error("a file was written behind a link")
 	}
 	if left := must.Get(os.ReadDir(outside))(t); len(left) > 0 {
@@ -115,7 +115,7 @@ func TestPut(t *testing.T) {
 func TestRead(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	must.OK(t, os.WriteFile(filepath.Join(outside, "x"), []byte("private"), 0o600), os.Symlink(outside, filepath.Join(dir, "a")))
-	from := must.Get(openReader(dir))(t)
+	from := must.Get(openFolder(dir))(t)
 	defer from.close()
 	if data, err := from.read("a/x", stat{mode: modeFile}); err == nil {
 		t.Errorf("read %q", data)

@@ -85,7 +85,7 @@ func (l *look) compareStored(ctx context.Context, names []string) (sections map[
 }
 
 // side makes one of the two folders that git compares: a has files as they were, b as they are.
-func (l *look) side(name string) (*os.Root, error) {
+func (l *look) side(name string) (*folder, error) {
 	dir := filepath.Join(l.scratch, "sides", name)
 	if !filepath.IsAbs(l.at) {
 		dir = filepath.Join(dir, filepath.FromSlash(l.at))
@@ -93,13 +93,13 @@ func (l *look) side(name string) (*os.Root, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return os.OpenRoot(dir)
+	return openFolder(dir)
 }
 
 // lay writes files into both sides, and reports whether one has a line that ends with CR LF. What a file was is what the look has
 // kept of it, or else what git makes of the index.
 func (l *look) lay(ctx context.Context, names []string) (pairs bool, err error) {
-	from, err := openReader(l.root)
+	from, err := openFolder(l.root)
 	if err != nil {
 		return false, err
 	}
@@ -108,12 +108,12 @@ func (l *look) lay(ctx context.Context, names []string) (pairs bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	defer was.Close()
+	defer was.close()
 	is, err := l.side("b")
 	if err != nil {
 		return false, err
 	}
-	defer is.Close()
+	defer is.close()
 	var clean []string
 	for _, name := range names {
 		before, after := l.before.seen[name], l.after.seen[name]
@@ -143,12 +143,12 @@ func (l *look) lay(ctx context.Context, names []string) (pairs bool, err error) 
 		case kept && before.mode == after.mode && bytes.Equal(data, now) && !gives(name):
 			continue
 		case kept:
-			err = put(was, name, before, data)
+			err = was.put(name, before, data)
 		case !differed && !l.after.new[name]:
 			clean = append(clean, name)
 		}
 		if err == nil && after.stored() {
-			err = put(is, name, after, now)
+			err = is.put(name, after, now)
 		}
 		if err != nil {
 			return false, err
@@ -158,17 +158,17 @@ func (l *look) lay(ctx context.Context, names []string) (pairs bool, err error) 
 }
 
 // checkOut has git write files of the index as they were. One that was not as git makes it is not known, and is on no side.
-func (l *look) checkOut(ctx context.Context, was, is *os.Root, names []string) error {
+func (l *look) checkOut(ctx context.Context, was, is *folder, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	_, err := l.git(ctx, call{tree: was.Name(), stdin: zeros(names)}, "checkout-index", "--quiet", "-z", "--stdin")
+	_, err := l.git(ctx, call{tree: was.top.Name(), stdin: zeros(names)}, "checkout-index", "--quiet", "-z", "--stdin")
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // else objects are missing, as in a partial clone
 		return err
 	}
 	for _, name := range names {
 		file, why := filepath.FromSlash(name), ""
-		info, err := was.Lstat(file)
+		info, err := was.top.Lstat(file)
 		s, known := l.tracked[name]
 		switch {
 		case err != nil:
@@ -178,11 +178,11 @@ func (l *look) checkOut(ctx context.Context, was, is *os.Root, names []string) e
 		case known && info.Mode().IsRegular() && info.Size() != s.size: // if git converts line ends, all of a file are LF or all are CR LF
 			why = converted
 		case info.Mode().IsRegular() && l.modeless():
-			_ = was.Chmod(file, 0o600)
+			_ = was.top.Chmod(file, 0o600)
 		}
 		if why != "" {
 			l.before.others[name] = other{why: why}
-			_, _ = was.Remove(file), is.Remove(file)
+			_, _ = was.top.Remove(file), is.top.Remove(file)
 		}
 	}
 	return nil

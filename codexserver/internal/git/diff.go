@@ -33,7 +33,7 @@ func (l *look) diff(ctx context.Context) (changes []Change, sections map[string]
 	} else {
 		args = append(args, "--no-renames")
 	}
-	c := call{tree: filepath.Join(l.scratch, "sides"), cut: maxDiff, options: []string{"-c", "core.quotePath=true"}, differs: true}
+	c := call{tree: filepath.Join(l.scratch, "sides"), bare: !l.attributed(), cut: maxDiff, options: []string{"-c", "core.quotePath=true"}, differs: true}
 	out, err := l.git(ctx, c, append(args, "a", "b")...)
 	list, diff, whole := strings.Cut(out, "\x00\x00")
 	cut := len(out) == maxDiff

@@ -22,7 +22,7 @@ func (l *look) keep() (err error) {
 	if l.contents, err = os.Create(filepath.Join(l.scratch, "kept")); err != nil {
 		return err
 	}
-	from, err := openReader(l.root)
+	from, err := openFolder(l.root)
 	if err != nil {
 		return err
 	}
@@ -51,44 +51,53 @@ func (l *look) keep() (err error) {
 	return w.Flush()
 }
 
-// reader reads files of a folder, and has the one open in which it read last. No link leads out of it.
-type reader struct {
+// folder reads and writes files of a folder, and has the one open in which it did so last. No link leads out of it.
+type folder struct {
 	top, last *os.Root
 	dir       string // of last
 }
 
-func openReader(folder string) (*reader, error) {
-	top, err := os.OpenRoot(folder)
+func openFolder(path string) (*folder, error) {
+	top, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, err
 	}
 	last, err := top.OpenRoot(".")
-	return &reader{top, last, "."}, err
+	return &folder{top, last, "."}, err
 }
 
-func (r *reader) close() { _ = errors.Join(r.last.Close(), r.top.Close()) }
+func (f *folder) close() { _ = errors.Join(f.last.Close(), f.top.Close()) }
+
+// enter opens the folder of a file.
+func (f *folder) enter(name string) error {
+	dir := path.Dir(name)
+	if dir == f.dir {
+		return nil
+	}
+	in, err := f.top.OpenRoot(filepath.FromSlash(dir))
+	if err == nil {
+		_ = f.last.Close()
+		f.last, f.dir = in, dir
+	}
+	return err
+}
 
 // read returns what a file has, or where a link leads.
-func (r *reader) read(name string, s stat) (data []byte, err error) {
-	if dir := path.Dir(name); dir != r.dir {
-		in, err := r.top.OpenRoot(filepath.FromSlash(dir))
-		if err != nil {
-			return nil, err
-		}
-		_ = r.last.Close()
-		r.last, r.dir = in, dir
+func (f *folder) read(name string, s stat) (data []byte, err error) {
+	if err := f.enter(name); err != nil {
+		return nil, err
 	}
 	name = path.Base(name)
 	if s.is(modeLink) {
-		target, err := r.last.Readlink(name)
+		target, err := f.last.Readlink(name)
 		return []byte(target), err
 	}
-	f, err := r.last.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe may have taken its place
+	file, err := f.last.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe may have taken its place
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	defer file.Close()
+	info, err := file.Stat()
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxContent) {
 		err = fs.ErrInvalid
 	}
@@ -96,22 +105,27 @@ func (r *reader) read(name string, s stat) (data []byte, err error) {
 		return nil, err
 	}
 	data = make([]byte, info.Size())
-	n, err := io.ReadFull(f, data)
+	n, err := io.ReadFull(file, data)
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return data[:n], err
 }
 
-// put writes a file or a link into a folder, and nothing outside of it: a link may have taken the place of a folder of the
-// same name while they were read.
-func put(folder *os.Root, name string, s stat, data []byte) error {
-	file := filepath.FromSlash(name)
-	if err := folder.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+// put writes a file or a link, and nothing outside of the folder: a link may have taken the place of a folder of the same name
+// while they were read.
+func (f *folder) put(name string, s stat, data []byte) error {
+	err := f.enter(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = f.top.MkdirAll(filepath.FromSlash(path.Dir(name)), 0o700); err == nil {
+			err = f.enter(name)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	if s.is(modeLink) {
-		return folder.Symlink(string(data), file)
+	if name = path.Base(name); s.is(modeLink) {
+		return f.last.Symlink(string(data), name)
 	}
-	return folder.WriteFile(file, data, 0o600|fs.FileMode(s.mode)&0o100)
+	return f.last.WriteFile(name, data, 0o600|fs.FileMode(s.mode)&0o100)
 }

@@ -44,6 +44,7 @@ type call struct {
 	dir      string
 	env      []string // added to the environment
 	tree     string   // a working tree in the mirror in place of the repository's
+	bare     bool     // that is none, so git looks for attributes in no folder
 	confined *box.Confinement
 	options  []string // before the command, such as "-c" and a setting
 	stdin    string

@@ -113,7 +113,7 @@ func (m *mirror) listSettings(ctx context.Context, c call, args ...string) (err 
 
 // constants are the settings that do not depend on the repository.
 const constants = `[core]
-	bare = false
+	bare = true
 	repositoryformatversion = 1
 	safecrlf = false
 	untrackedCache = false
