@@ -81,6 +81,7 @@ step_soak() { # both engines' servers under faults for $SOAK, at least 2m, and e
   (TMPDIR=$(mktemp -d /var/tmp/ci.XXXXXX) && export TMPDIR && chmod 1777 "$TMPDIR" && go test -tags soak -count=1 -timeout 3h ./... && rm -rf "$TMPDIR") # on the disk
   racing go test -race -vet=off -count=1 -timeout 3h ./codexserver/... ./internal/... ./jsonrpc ./elicit
   (cd codexserver/gateway && racing go test -race -count=1 -timeout 2h ./...)
+  (cd contrib && racing go test -race -count=1 -timeout 20m ./...)
   (cd test/bench && go test -count=1 -timeout 20m ./...)
   racing real $codex_newest -race
   (cd test/interop && racing go test -race -count=1 -parallel 6 -timeout 40m ./...)
