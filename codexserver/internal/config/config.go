@@ -256,13 +256,16 @@ func Load(l Layers) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := guarded(file, false); err != nil {
+		return nil, locate(err, nil, nil, place{file: path})
+	}
 	fromFolder(file, l.Home)
 	flags, err := Unflatten(l.Overrides)
 	if err != nil {
 		return nil, err
 	}
-	if err := misspelt(l.Home, flags, false); err != nil {
-		return nil, err
+	if err := guarded(flags, false); err != nil {
+		return nil, fmt.Errorf("-c %w", err)
 	}
 	call, err := Unflatten(l.Call.Overrides)
 	if err != nil {
@@ -293,6 +296,9 @@ func Load(l Layers) (*Config, error) {
 			return nil, err
 		}
 		places = []place{{file: profilePath(l.Home, name)}, {path, []string{"profiles", name}}, {file: path}}
+		if err := guarded(profile, false); err != nil {
+			return nil, located(err)
+		}
 	}
 
 	l.OpenAIBaseURL = cmp.Or(l.OpenAIBaseURL, "https://api.openai.com/v1")

@@ -223,7 +223,7 @@ func readSources(home string, args []string) (s sources, err error) {
 			return s, err
 		}
 	}
-	if err = misspelt(home, s.codex, true); err != nil {
+	if err = misspelt(home, s.codex); err != nil {
 		return s, err
 	}
 	s.file = place{file: filepath.Join(home, SettingsFile)}

@@ -139,10 +139,10 @@ var guardedOfOurs = []string{"approvals", "calls", "calls.full_access", "calls.l
 
 // misspelt returns an error for the first key of Codex's on the command line, in config.toml or in the file of a profile
 // in home that is a typo away from one of guardedKeys or of the keys of their tables, or is one of these outside of its
-// table: who wrote it would believe that it counts. On the command line it may also mean one of guardedOfOurs if ours is
-// true. What cannot be read is left to Load.
-func misspelt(home string, flags layer, ours bool) error {
-	if err := guarded(flags, ours); err != nil {
+// table: who wrote it would believe that it counts. On the command line it may also mean one of guardedOfOurs. What cannot be
+// read is left to Load, which looks again at what it reads: a file may have changed.
+func misspelt(home string, flags layer) error {
+	if err := guarded(flags, true); err != nil {
 		return fmt.Errorf("-c %w", err)
 	}
 	files := []string{filepath.Join(home, "config.toml")}
@@ -159,7 +159,7 @@ func misspelt(home string, flags layer, ours bool) error {
 	return nil
 }
 
-// guarded returns an error for the first such key of a layer.
+// guarded returns an error for the first such key of a layer. It may mean one of guardedOfOurs if ours is true.
 func guarded(l layer, ours bool) error {
 	for _, u := range unknownKeys(l, reflect.TypeFor[document](), nil, true) {
 		key := u.path
