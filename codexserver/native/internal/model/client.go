@@ -275,6 +275,7 @@ func (c *Client) setHeaders(h http.Header, a *attempt) error {
 		h.Set("Accept", "text/event-stream")
 		h.Set("Content-Type", "application/json")
 		a.wire.headers(h, a.req)
+		h["Idempotency-Key"] = nil // is not sent: net/http repeats what it sent on a kept connection that the server has closed
 	}
 	key, err := c.key()
 	if err != nil {

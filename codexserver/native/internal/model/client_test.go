@@ -108,7 +108,7 @@ func (u stopReader) Read([]byte) (int, error) {
 	return 0, u.ctx.Err()
 }
 
-func client(a *answers, p config.Provider) *model.Client {
+func client(a http.RoundTripper, p config.Provider) *model.Client {
 	if p.BaseURL == "" {
 		p.BaseURL = "http://provider.test/v1"
 	}
@@ -285,6 +285,27 @@ func TestFirstConnection(t *testing.T) {
 	}
 }
 
+// TestKeptConnection has a server that closes a connection which was kept when the next request has been sent, as llama-server
+// does. It is sent again at once, and nothing is said.
+func TestKeptConnection(t *testing.T) {
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests++; requests == 2 {
+			panic(http.ErrAbortHandler)
+		}
+		_, sent := r.Header["Idempotency-Key"]
+		must.Equal(t, "a key is sent", false, sent)
+		_, _ = io.WriteString(w, sse(chatDone))
+	}))
+	defer server.Close()
+	c := client(http.DefaultTransport, config.Provider{BaseURL: server.URL})
+	for range 2 {
+		_, err := persist(t.Context(), c, func(_ time.Duration, say string) { t.Errorf("it says %q", say) })
+		must.OK(t, err)
+	}
+	must.Equal(t, "requests", 3, requests)
+}
+
 // TestProxies has real proxies that do not connect. No word has their password.
 func TestProxies(t *testing.T) {
 	answering := func(status int) string {
@@ -353,6 +374,7 @@ func TestRequestLine(t *testing.T) {
 		"Accept": {"text/event-stream"}, "Content-Type": {"application/json"}, "User-Agent": {"agent"}, "Originator": {"tests"},
 		"Authorization": {"Bearer key-1234567890"}, "X-A": {"a"}, "X-B": {"header-1234567890"},
 		"Openai-Beta": {"responses=experimental"}, "conversation_id": {"id"}, "session_id": {"id"},
+		"Idempotency-Key": nil, // is not sent
 	}
 	must.Equal(t, "headers", want, r.Header)
 }
