@@ -67,6 +67,9 @@ func TestChanged(t *testing.T) {
 			"update >x +-\n"},
 		"a name that git would not store": {"mkdir ./-git; echo c > ./-git/config; git add .; rm -r ./-git; sed -i 's#-git/config#.git/config#' .git/index",
 			"echo 1 > x; git config a.b c", "update >x +-\n"},
+		"a submodule where git has none": {"git init -q .git/m; git -C .git/m commit -q --allow-empty -m 1; " +
+			"git update-index --add --cacheinfo 160000,$(git -C .git/m rev-parse HEAD),-git/m; sed -i 's#-git/m#.git/m#' .git/index",
+			"echo 1 > x; git -C .git/m commit -q --allow-empty -m 2", "update >x +-\n"},
 	}
 	first := newRepo(t)
 	first.write("x", "x\n")
