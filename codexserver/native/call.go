@@ -29,7 +29,7 @@ func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Optio
 		shell = e.getenv("SHELL")
 	}
 	tip := e.options.HostsTip
-	if e.options.Hosts || len(e.options.Sandbox.Helper) > 0 || box.HostsAvailable() != nil {
+	if tip != "" && (e.options.Hosts || len(e.options.Sandbox.Helper) > 0 || box.HostsAvailable() != nil) {
 		tip = ""
 	}
 	return tool.Options{
