@@ -56,11 +56,11 @@ func (p EnvPolicy) environ(system string, environ []string) []string {
 		name = strings.ToUpper(name)
 		return strings.Contains(name, "KEY") || strings.Contains(name, "SECRET") || strings.Contains(name, "TOKEN")
 	}
-	never := slices.Concat(Secrets(), p.Exclude) // of what is inherited
-	vars := map[string]string{}                  // entries by known name
+	never := matcher(slices.Concat(Secrets(), p.Exclude)) // of what is inherited
+	vars := map[string]string{}                           // entries by known name
 	for _, entry := range environ {
 		name, _, ok := strings.Cut(entry, "=")
-		if ok && name != "" && p.inherits(name) && (p.IgnoreDefaultExcludes || !secret(name)) && !MatchName(never, name) {
+		if ok && name != "" && p.inherits(name) && (p.IgnoreDefaultExcludes || !secret(name)) && !never(name) {
 			vars[known(system, name)] = entry
 		}
 	}
@@ -91,12 +91,21 @@ func Core() []string {
 }
 
 // MatchName reports whether a name matches one of the patterns, without regard to case.
-func MatchName(patterns []string, name string) bool {
-	name = folded(name)
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		ok, err := path.Match(folded(pattern), name)
-		return err == nil && ok
-	})
+func MatchName(patterns []string, name string) bool { return matcher(patterns)(name) }
+
+// matcher returns [MatchName] of the patterns.
+func matcher(patterns []string) func(name string) bool {
+	patterns = slices.Clone(patterns)
+	for i, pattern := range patterns {
+		patterns[i] = folded(pattern)
+	}
+	return func(name string) bool {
+		name = folded(name)
+		return slices.ContainsFunc(patterns, func(pattern string) bool {
+			ok, err := path.Match(pattern, name)
+			return err == nil && ok
+		})
+	}
 }
 
 // folded returns a name or pattern in upper case and without slashes, which no * or ? of [path.Match] matches.
