@@ -32,8 +32,9 @@ func TestChoicesReachTheModel(t *testing.T) {
 			`"response_format":{"type":"json_schema","json_schema":{"name":"codex_output_schema","strict":true,"schema":` + choicesSchema + `}}`,
 		},
 		"responses": {
-			`{"type":"input_image","image_url":"` + image + `"},{"type":"input_image","image_url":"` + image + `"}`, `{"type":"web_search"}`, `"reasoning":{"effort":"high"}`,
+			`{"type":"web_search"}`, `"reasoning":{"effort":"high"}`,
 			`"text":{"format":{"type":"json_schema","name":"codex_output_schema","strict":true,"schema":` + choicesSchema + `}}`,
+			`{"type":"input_image","image_url":"` + image + `"},{"type":"input_image","image_url":"` + image + `"}`,
 		},
 	} {
 		t.Run(wire, func(t *testing.T) {

@@ -404,15 +404,15 @@ func TestBodies(t *testing.T) {
 			`{"role":"assistant","content":null,"tool_calls":[{"id":"d","type":"function","function":{"name":"apply_patch","arguments":"{\"input\":\"p\"}"}}],"reasoning_content":""},` +
 			`{"role":"tool","content":"ok","tool_call_id":"d"}],"stream":true,"stream_options":{"include_usage":true},` +
 			`"tools":[{"type":"function","function":{"name":"f","description":"does f","strict":false,"parameters":{"type":"object"}}}]}`},
-		{config.WireResponses, `{"model":"m","instructions":"be","input":[` +
+		{config.WireResponses, `{"model":"m","instructions":"be",` +
+			`"tools":[{"type":"function","name":"f","description":"does f","strict":false,"parameters":{"type":"object"}},{"type":"web_search"}],` +
+			`"tool_choice":"auto","parallel_tool_calls":false,"reasoning":{"effort":"high","summary":"auto"},"store":false,"stream":true,` +
+			`"include":["reasoning.encrypted_content"],"prompt_cache_key":"id","text":{"verbosity":"low"},"input":[` +
 			`{"type":"message","role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_image","image_url":"data:x"}]},` +
 			`{"type":"reasoning","summary":[],"encrypted_content":"ENC"},` +
 			`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"so"}]},` +
 			`{"type":"function_call","name":"f","arguments":"{}","call_id":"c"},{"type":"function_call_output","call_id":"c","output":"out"},` +
-			`{"type":"custom_tool_call","call_id":"d","name":"apply_patch","input":"p"},{"type":"custom_tool_call_output","call_id":"d","output":"ok"}],` +
-			`"tools":[{"type":"function","name":"f","description":"does f","strict":false,"parameters":{"type":"object"}},{"type":"web_search"}],` +
-			`"tool_choice":"auto","parallel_tool_calls":false,"reasoning":{"effort":"high","summary":"auto"},"store":false,"stream":true,` +
-			`"include":["reasoning.encrypted_content"],"prompt_cache_key":"id","text":{"verbosity":"low"}}`},
+			`{"type":"custom_tool_call","call_id":"d","name":"apply_patch","input":"p"},{"type":"custom_tool_call_output","call_id":"d","output":"ok"}]}`},
 	} {
 		t.Run(string(tt.wire), func(t *testing.T) {
 			a := &answers{all: []answer{{body: sse(`{"type":"response.completed"}`, chatDone)}}}

@@ -28,11 +28,13 @@ func (responsesWire) headers(h http.Header, req *Request) {
 	}
 }
 
-// responsesBody is a request, but for its input: another pass over that would take as long as the request.
+// usualRequest is the room in bytes for the first request of a conversation.
+const usualRequest = 8 << 10
+
+// responsesBody is a request, but for its input, which comes last: another pass over that would take as long as the request.
 type responsesBody struct {
 	Model             string          `json:"model"`
 	Instructions      string          `json:"instructions"`
-	Input             []struct{}      `json:"input"` // which is put in
 	Tools             []responsesTool `json:"tools"`
 	ToolChoice        string          `json:"tool_choice,omitzero"`
 	ParallelToolCalls *bool           `json:"parallel_tool_calls,omitzero"`
@@ -81,12 +83,12 @@ func (w responsesWire) body(req *Request) ([]byte, error) {
 		}
 		body.Tools = append(body.Tools, tool)
 	}
-	b, err := json.Marshal(body, jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
+	buf := bytes.NewBuffer(make([]byte, 0, usualRequest))
+	err := json.MarshalWrite(buf, body, jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
 	if err != nil {
 		return nil, err
 	}
-	head, tail, _ := bytes.Cut(b, []byte(`"input":[`)) // in a text the quotes are escaped
-	b = append(slices.Clone(head), `"input":[`...)
+	b := append(bytes.TrimSuffix(buf.Bytes(), []byte("}")), `,"input":[`...)
 	begin := len(b)
 	for _, item := range items {
 		if r, ok := item.(protocol.ReasoningItem); ok {
@@ -105,7 +107,7 @@ func (w responsesWire) body(req *Request) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return append(b, tail...), nil
+	return append(b, "]}"...), nil
 }
 
 func (responsesWire) read(to *attempt) (*Response, error) {
