@@ -14,9 +14,12 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 // Timestamp returns a time in the form of rollouts.
 func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
+// usualLine is the room in bytes for a line.
+const usualLine = 256
+
 // lineOf returns a line of the file.
 func lineOf(t protocol.RolloutType, payload any) (b []byte, err error) {
-	b = append(b, `{"timestamp":"`...)
+	b = append(make([]byte, 0, usualLine), `{"timestamp":"`...)
 	b = time.Now().UTC().AppendFormat(b, timestampLayout)
 	b = append(b, `","type":"`...)
 	b = append(b, t...)
