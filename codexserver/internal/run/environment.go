@@ -93,15 +93,19 @@ func Core() []string {
 // MatchName reports whether a name matches one of the patterns, without regard to case.
 func MatchName(patterns []string, name string) bool { return matcher(patterns)(name) }
 
-// matcher returns [MatchName] of the patterns.
+// matcher returns [MatchName] of the patterns. Most are names.
 func matcher(patterns []string) func(name string) bool {
-	patterns = slices.Clone(patterns)
-	for i, pattern := range patterns {
-		patterns[i] = folded(pattern)
+	names, others := map[string]bool{}, []string(nil)
+	for _, pattern := range patterns {
+		if pattern = folded(pattern); strings.ContainsAny(pattern, `*?[\`) {
+			others = append(others, pattern)
+		} else {
+			names[pattern] = true
+		}
 	}
 	return func(name string) bool {
 		name = folded(name)
-		return slices.ContainsFunc(patterns, func(pattern string) bool {
+		return names[name] || slices.ContainsFunc(others, func(pattern string) bool {
 			ok, err := path.Match(pattern, name)
 			return err == nil && ok
 		})
