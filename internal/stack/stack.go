@@ -20,11 +20,22 @@ func Apart(f func()) {
 				panicked = fmt.Sprintf("%v\n%s", v, debug.Stack())
 			}
 		}()
+		Grow()
 		f()
 	}()
 	if <-done; panicked != "" {
 		panic(panicked)
 	}
+}
+
+// Grow grows the stack of the goroutine to 16 KiB, which reading the configuration or encoding a request needs. If it grows
+// there, each of some twenty frames is moved, several times, by tables that are spread over the whole program.
+func Grow() { grow(0) }
+
+//go:noinline
+func grow(n int) byte {
+	var room [9 << 10]byte
+	return room[n%len(room)]
 }
 
 // ErrPanicked is the error of a function that panicked.

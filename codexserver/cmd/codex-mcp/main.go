@@ -49,12 +49,13 @@ import (
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/program"
+	"github.com/codexmcp/codexmcp/internal/stack"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 func main() {
-	box.Main() // first: this process may be a launcher, or a command that it confines
-	growStack(len(os.Args))
+	box.Main()                   // first: this process may be a launcher, or a command that it confines
+	stack.Grow()                 // at once: half a MiB of the program would stay in memory
 	program.SurviveBrokenPipes() // until the end
 	// Commands must not get this process's inherited files, its environment or its memory.
 	if err := errors.Join(processes.SealDescriptors(), box.HideProcess()); err != nil {
@@ -68,16 +69,6 @@ func main() {
 		os.Exit(exit(os.Stderr, runShared(context.Background(), os.Args[1], os.Args[2:], os.Stderr)))
 	}
 	os.Exit(run(context.Background(), programName(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// growStack grows the stack of the main goroutine at once to 16 KiB, which reading the configuration needs. If it grows
-// there, each of some twenty frames is moved by tables that are spread over the whole program, and half a MiB of them
-// stays in memory.
-//
-//go:noinline
-func growStack(n int) byte {
-	var room [9 << 10]byte
-	return room[n%len(room)]
 }
 
 // run runs the program on other streams and returns the exit status.

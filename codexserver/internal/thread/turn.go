@@ -23,6 +23,7 @@ func (t *Thread) Begin(life context.Context, a Attend, in protocol.TurnInput) *t
 	q := t.join(a)
 	go func() {
 		var err error
+		stack.Grow()
 		if stack.Guard(t.table.log, "a turn", func() error { err = t.run(q, in); return nil }) != nil {
 			err = &engine.TurnError{Message: "internal error: the turn panicked"}
 		}
