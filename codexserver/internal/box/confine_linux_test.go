@@ -304,13 +304,16 @@ func TestStartingThread(t *testing.T) {
 	signals := make(chan os.Signal, 100)
 	signal.Notify(signals, unix.SIGUSR1, unix.SIGUSR2)
 	defer signal.Stop(signals)
+	self := strconv.Itoa(os.Getpid())
 	for _, probe := range []string{
-		"threads' memory", "threads' environ", "threads' files", "signal threads", "kill threads", "queue to threads", "pidfd of threads",
-		"pidfd of threads' folders", "signal threads for files", "signal threads for files, the new way", "signal threads for sockets",
+		"memory /proc/SELF/task/TID/mem", "memory /proc/SELF/task/TID/environ", "call readlinkat -100 text:/proc/SELF/task/TID/fd/0 words:0 8", "call tgkill SELF TID 0",
+		"call kill TID 0", "call rt_sigqueueinfo TID 0 words:0,0xffffffff,0,0,0,0,0,0,0,0,0,0,0,0,0,0", "call pidfd_send_signal process:TID,0x80 0 0 0",
+		"call pidfd_send_signal file:/proc/TID 0 0 0", "owner TID",
 	} {
 		t.Run(probe, func(t *testing.T) {
 			err := confinement.Do(func() error {
-				out, err := exec.Command("/proc/self/exe", probeWord, probe, strconv.Itoa(os.Getpid())).Output()
+				words := strings.ReplaceAll(probeWord+" threads SELF "+probe, "SELF", self)
+				out, err := exec.Command("/proc/self/exe", strings.Fields(words)...).Output()
 				switch string(out) {
 				case "EACCES", "EPERM":
 				case "ENOSYS": // pidfd_send_signal
@@ -341,8 +344,12 @@ func TestOtherCommands(t *testing.T) {
 	if _, err := out.Read(make([]byte, 1)); err != nil { // it runs
 		t.Fatal(err)
 	}
-	for _, probe := range []string{"environ", "read memory", "threads' files", "signal", "ptrace", "prlimit"} {
-		spec := run.Spec{Argv: []string{"/proc/self/exe", probeWord, probe, strconv.Itoa(other.Process.Pid)}, Dir: "/", Confinement: c}
+	for _, probe := range []string{
+		"read /proc/OTHER/environ", "memory /proc/OTHER/mem", "call readlinkat -100 text:/proc/OTHER/fd/0 words:0 8", "call kill OTHER 0",
+		"call ptrace 0x4206 OTHER 0 0", "call prlimit64 OTHER 4 words:0,0 0",
+	} {
+		words := strings.Fields(strings.ReplaceAll("/proc/self/exe "+probeWord+" "+probe, "OTHER", strconv.Itoa(other.Process.Pid)))
+		spec := run.Spec{Argv: words, Dir: "/", Confinement: c}
 		res, err := processes.Run(t.Context(), spec, nil)
 		if err != nil || res.Aggregated != "EACCES" && res.Aggregated != "EPERM" {
 			t.Errorf("%s: %+v, %v, want EACCES or EPERM", probe, res, err)

@@ -108,7 +108,7 @@ var hostProbes = map[string]func(args []string) error{
 			if err != nil {
 				return err
 			}
-			_ = raw(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), 16)
+			_, _, _ = unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), 16)
 			if _, err := unix.Write(fd, []byte("x")); err != nil {
 				return err
 			}
@@ -142,23 +142,18 @@ var hostProbes = map[string]func(args []string) error{
 		return err
 	},
 	"signals": func([]string) error { // of a timer to the caller, and of the ends of orphans to the launcher
-		timer, orphans := [4]int64{1: 500, 3: 500}, exec.Command("sh", "-c", "for i in $(seq 500); do (: &); done") // microseconds
-		if err := errors.Join(orphans.Start(), raw(unix.SYS_SETITIMER, 0, uintptr(unsafe.Pointer(&timer)), 0)); err != nil {
+		orphans := exec.Command("sh", "-c", "for i in $(seq 500); do (: &); done")
+		_, err := unix.Setitimer(unix.ITIMER_REAL, unix.MakeItimerval(500*time.Microsecond, 500*time.Microsecond))
+		if err := errors.Join(err, orphans.Start()); err != nil {
 			return err
 		}
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() { ended <- orphans.Wait() }()
-		for i := 0; ; i++ {
-			if err := use(); err != nil {
-				return err
-			}
-			select {
-			case err := <-ended:
-				timer = [4]int64{}
-				return errors.Join(err, raw(unix.SYS_SETITIMER, 0, uintptr(unsafe.Pointer(&timer)), 0))
-			default:
-			}
+		for len(ended) == 0 && err == nil {
+			err = use()
 		}
+		_, failed := unix.Setitimer(unix.ITIMER_REAL, unix.Itimerval{})
+		return errors.Join(err, <-ended, failed)
 	},
 	"a server in the sandbox": func([]string) error {
 		if err := box.HostsAvailable(); err == nil || !strings.Contains(err.Error(), "device or resource busy") {

@@ -16,7 +16,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
@@ -193,36 +192,19 @@ func terminal(t *testing.T) string {
 // sharedIPC makes memory, semaphores and queues that other processes of the user can find.
 func sharedIPC(t *testing.T, found map[string]string) {
 	t.Helper()
-	key := os.Getpid() | 0x5a000000
-	found["@key"] = strconv.Itoa(key)
-	for _, call := range []struct {
-		get, control uintptr
-		size         uintptr
-	}{
-		{unix.SYS_SHMGET, unix.SYS_SHMCTL, 4096}, {unix.SYS_SEMGET, unix.SYS_SEMCTL, 1}, {unix.SYS_MSGGET, unix.SYS_MSGCTL, 0o600 | unix.IPC_CREAT},
+	key, name := strconv.Itoa(os.Getpid()|0x5a000000), fmt.Sprintf("sandbox-test-%d", os.Getpid())
+	found["@key"], found["@queue"] = key, name
+	for _, words := range []string{
+		"shmget " + key + " 4096 01600|shmctl ID 0 0", "semget " + key + " 1 01600|semctl ID 0 0", "msgget " + key + " 01600|msgctl ID 0 0",
+		"mq_open text:" + name + " 0102 0600 0|mq_unlink text:" + name,
 	} {
-		id, _, errno := unix.Syscall(call.get, uintptr(key), call.size, 0o600|unix.IPC_CREAT)
-		if errno != 0 {
-			t.Fatal(errno)
+		get, remove, _ := strings.Cut(words, "|")
+		id := fmt.Sprint(must.Get(call(strings.Fields(get)))(t))
+		if strings.HasPrefix(get, "shm") {
+			found["@memory"] = id
 		}
-		remove := []uintptr{id, unix.IPC_RMID, 0}
-		if call.get == unix.SYS_SEMGET {
-			remove = []uintptr{id, 0, unix.IPC_RMID}
-		}
-		t.Cleanup(func() { unix.Syscall(call.control, remove[0], remove[1], remove[2]) })
-		if call.get == unix.SYS_SHMGET {
-			found["@memory"] = strconv.Itoa(int(id))
-		}
+		t.Cleanup(func() { _, _ = call(strings.Fields(strings.Replace(remove, "ID", id, 1))) })
 	}
-	name := fmt.Sprintf("sandbox-test-%d", key)
-	fd := must.Get(openQueue(name, unix.O_CREAT|unix.O_RDWR))(t)
-	found["@queue"] = name
-	t.Cleanup(func() {
-		unix.Close(fd)
-		if p, err := unix.BytePtrFromString(name); err == nil {
-			unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(p)), 0, 0)
-		}
-	})
 }
 
 // TestNetworkAccess tries the network under a policy that allows it.
