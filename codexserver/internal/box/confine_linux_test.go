@@ -1,13 +1,12 @@
 package box_test
 
 import (
+	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,7 +26,7 @@ var readOnly = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
 // TestInterleaved runs confined and free commands at the same time. The confined ones
 // cannot write; the others and the process itself are not affected.
 func TestInterleaved(t *testing.T) {
-	const workers = 8
+	const workers = 7 // odd, so that each starts commands of both kinds
 	each := 50
 	if *whole {
 		each = 1000
@@ -35,47 +34,28 @@ func TestInterleaved(t *testing.T) {
 	base := fixture(t)
 	work, outside := filepath.Join(base, "work"), filepath.Join(base, "outside/dir")
 	confinement := confine(t, readOnly, work)
-	jobs := make(chan int)
 	var wg sync.WaitGroup
-	for range workers {
+	for worker := range workers {
 		wg.Go(func() {
-			for n := range jobs {
-				script, start, want := fmt.Sprintf("echo x > %s/free-%d", outside, n), (*exec.Cmd).Start, 0
+			for n := worker; n < 2*each; n += workers {
+				file, start, code := filepath.Join(outside, strconv.Itoa(n)), (*exec.Cmd).Start, 0
 				if n%2 == 1 {
-					script, start, want = fmt.Sprintf("echo x > %s/confined-%d", outside, n), confinement.Start, 2
+					start, code = confinement.Start, 2
 				}
-				cmd := exec.Command("/bin/sh", "-c", script)
+				cmd := exec.Command("/bin/sh", "-c", "echo x > "+file)
 				cmd.Dir = work
 				err := start(cmd)
 				if err == nil {
 					_ = cmd.Wait() // the code is checked
 				}
-				if err != nil || cmd.ProcessState.ExitCode() != want {
-					t.Errorf("%q: %v %v", script, cmd.ProcessState, err)
+				if _, missing := os.Stat(file); err != nil || cmd.ProcessState.ExitCode() != code || (missing == nil) != (code == 0) {
+					t.Errorf("%d: %v %v, and the file: %v", n, cmd.ProcessState, err, missing)
 				}
-				l, err := net.Listen("tcp", "127.0.0.1:0")
-				if err != nil {
-					t.Errorf("this process cannot listen: %v", err)
-					continue
-				}
-				l.Close()
-				if err := os.WriteFile(fmt.Sprintf("%s/own-%d", outside, n), nil, 0o666); err != nil {
-					t.Errorf("this process cannot write: %v", err)
-				}
+				must.Check(t, errors.Join(listen("tcp", "127.0.0.1:0"), os.WriteFile(file+"-own", nil, 0o666))) // this process
 			}
 		})
 	}
-	for n := range 2 * each {
-		jobs <- n
-	}
-	close(jobs)
 	wg.Wait()
-	for pattern, want := range map[string]int{"free-*": each, "confined-*": 0, "own-*": 2 * each} {
-		found, err := filepath.Glob(filepath.Join(outside, pattern))
-		if err != nil || len(found) != want {
-			t.Errorf("%d files %s, want %d: %v", len(found), pattern, want, err)
-		}
-	}
 }
 
 // TestDo confines a function of this process, and nothing else.
@@ -83,13 +63,9 @@ func TestDo(t *testing.T) {
 	base := fixture(t)
 	confinement := confine(t, readOnly, filepath.Join(base, "work"))
 	path := filepath.Join(base, "work/new")
-	err := confinement.Do(func() error { return os.WriteFile(path, nil, 0o666) })
-	if !os.IsPermission(err) {
-		t.Errorf("confined: %v", err)
-	}
-	if err := os.WriteFile(path, nil, 0o666); err != nil {
-		t.Errorf("outside: %v", err)
-	}
+	create := func() error { return os.WriteFile(path, nil, 0o666) }
+	must.Equal(t, "confined", true, os.IsPermission(confinement.Do(create)))
+	must.Check(t, create())
 }
 
 // TestSwappedRoot replaces a root, or a folder above it, after the root was judged and before the command starts. The
@@ -151,61 +127,55 @@ func TestLimitOfProcesses(t *testing.T) {
 	must.Equal(t, "the limit", "3744\n", res.Aggregated)
 }
 
+// TestDenied names which failures are denials, and what would let a command do what its sandbox stopped.
 func TestDenied(t *testing.T) {
-	base := fixture(t)
-	dir := filepath.Join(base, "work")
-	write, online := write(), write()
-	online.NetworkAccess = true
-	for _, tt := range []struct {
-		name   string
-		policy protocol.SandboxPolicy
-		result run.Result
-		want   bool
-	}{
-		{"file in a read-only workspace", readOnly, run.Result{ExitCode: 1, Stderr: "touch: cannot touch 'x': Permission denied\n"}, true},
-		{"by the shell", readOnly, run.Result{ExitCode: 1, Stderr: "bash: line 1: x: Permission denied\n"}, true},
-		{"file outside", write, run.Result{ExitCode: 1, Stderr: "bash: line 1: ../outside/x: Permission denied\n"}, true},
-		{"file outside, read-only", write, run.Result{ExitCode: 1, Stderr: "cp: cannot create regular file '@/outside/x': Read-only file system\n"}, true},
-		{"file outside, on the other stream", write, run.Result{ExitCode: 1, Stdout: "EACCES: permission denied, open '@/outside/file'\n"}, true},
-		{"no file named", write, run.Result{ExitCode: 101, Stderr: "Error: Os { code: 13, kind: PermissionDenied, message: \"Permission denied\" }\nPermission denied (os error 13)\n"}, true},
-		{"a script that may not be run", write, run.Result{ExitCode: 126, Stderr: "bash: line 1: ./file: Permission denied\n"}, false},
-		{"a file that nobody may write", write, run.Result{ExitCode: 1, Stderr: "tee: /nowhere/at/all: Permission denied\n"}, false},
-		{"a socket", write, run.Result{ExitCode: 2, Stderr: "PermissionError: [Errno 1] Operation not permitted\n"}, true},
-		{"no network", write, run.Result{ExitCode: 128, Stdout: "fatal: unable to access 'https://example.com/': Could not resolve host: example.com\n"}, true},
-		{"a network that fails", online, run.Result{ExitCode: 128, Stdout: "fatal: unable to access 'https://example.com/': Could not resolve host: example.com\n"}, false},
-		{"a test that fails", write, run.Result{ExitCode: 1, Stderr: "assertion failed: got 'a', want 'b'\n"}, false},
-		{"no such program", write, run.Result{ExitCode: 127, Stderr: "sh: nope: not found\n"}, false},
-		{"success", write, run.Result{Stderr: "warning: '../outside/x': Permission denied\n"}, false},
-		{"timeout", write, run.Result{ExitCode: run.TimeoutExitCode, TimedOut: true, Stderr: "'../outside/x': permission denied"}, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			c := confine(t, tt.policy, dir)
-			tt.result.Stderr = strings.ReplaceAll(tt.result.Stderr, "@", base)
-			tt.result.Stdout = strings.ReplaceAll(tt.result.Stdout, "@", base)
-			must.Equal(t, tt.name, tt.want, c.Denied(tt.result) != "")
-		})
-	}
-}
-
-// TestDenial names what would let a command do what its sandbox stopped.
-func TestDenial(t *testing.T) {
-	home := t.TempDir()
+	home := boxtest.Folder(t)
 	t.Setenv("HOME", home)
-	work := filepath.Join(home, "work")
-	for _, dir := range []string{work, home + "/.cache/go-build/1f", home + "/.npm/_logs", home + "/go/pkg"} {
-		must.OK(t, os.MkdirAll(dir, 0o777))
-	}
-	const names, network = "; writable_roots of [sandbox_workspace_write] can name ", "; network_access of [sandbox_workspace_write] gives commands the network"
-	for line, more := range map[string]string{
-		"open @/.cache/go-build/1f/1fab-a: permission denied":                                                  names + "@/.cache/go-build",
-		"failed to initialize build cache at @/.cache/go-build: mkdir @/.cache/go-build/00: permission denied": names + "@/.cache/go-build",
-		"npm error code EACCES: permission denied, open '@/.npm/_logs/new'":                                    names + "@/.npm",
-		"go: writing go.mod cache: mkdir @/go/pkg/mod: read-only file system":                                  names + "@/go",
-		"fatal: unable to access 'https://example.com/': Could not resolve host: example.com":                  network,
-		"mkdir ../../x: permission denied":                                                                     "", "PermissionError: [Errno 1] Operation not permitted": "", "touch: cannot touch 'x': Permission denied": "",
+	boxtest.Lay(t, home, "work/file", "outside/file", ".cache/go-build/1f/", ".npm/_logs/", "go/pkg/")
+	const (
+		no      = "no"
+		names   = "; writable_roots of [sandbox_workspace_write] can name "
+		network = "; network_access of [sandbox_workspace_write] gives commands the network"
+	)
+	for _, tt := range []struct {
+		code   int
+		online bool
+		line   string // @ is the home
+		want   string // of the words, "no" if it is no denial
+	}{
+		{1, false, "touch: cannot touch 'x': Permission denied", ""},
+		{1, false, "bash: line 1: x: Permission denied", ""},
+		{1, false, "mkdir ../../x: permission denied", ""},
+		{1, false, "bash: line 1: ../outside/x: Permission denied", names + "@/outside"},
+		{1, false, "cp: cannot create regular file '@/outside/x': Read-only file system", names + "@/outside"},
+		{1, false, "EACCES: permission denied, open '@/outside/file'", names + "@/outside"},
+		{1, false, "open @/.cache/go-build/1f/1fab-a: permission denied", names + "@/.cache/go-build"},
+		{1, false, "failed to initialize build cache at @/.cache/go-build: mkdir @/.cache/go-build/00: permission denied", names + "@/.cache/go-build"},
+		{1, false, "npm error code EACCES: permission denied, open '@/.npm/_logs/new'", names + "@/.npm"},
+		{1, false, "go: writing go.mod cache: mkdir @/go/pkg/mod: read-only file system", names + "@/go"},
+		{101, false, `Error: Os { code: 13, kind: PermissionDenied, message: "Permission denied" }`, ""},
+		{2, false, "PermissionError: [Errno 1] Operation not permitted", ""},
+		{126, false, "bash: line 1: ./file: Permission denied", no}, // a script that may not be run
+		{1, false, "tee: /nowhere/at/all: Permission denied", no},   // nobody may write it
+		{128, false, "fatal: unable to access 'https://example.com/': Could not resolve host: example.com", network},
+		{128, true, "fatal: unable to access 'https://example.com/': Could not resolve host: example.com", no},
+		{1, false, "assertion failed: got 'a', want 'b'", no},
+		{127, false, "sh: nope: not found", no},
+		{0, false, "warning: '../outside/x': Permission denied", no},
+		{run.TimeoutExitCode, false, "'../outside/x': permission denied", no},
 	} {
-		line = strings.ReplaceAll(line, "@", home)
-		must.Equal(t, line, "the sandbox stopped it: "+line+strings.ReplaceAll(more, "@", home), box.Denial(false, work, run.Result{ExitCode: 1, Stderr: "one\n" + line + "\nlast\n"}))
+		policy, line := write(), strings.ReplaceAll(tt.line, "@", home)
+		policy.NetworkAccess = tt.online
+		want := "the sandbox stopped it: " + line + strings.ReplaceAll(tt.want, "@", home)
+		if tt.want == no {
+			want = ""
+		}
+		c, res, text := confine(t, policy, home+"/work"), run.Result{ExitCode: tt.code, TimedOut: tt.code == run.TimeoutExitCode}, "one\n"+line+"\nlast\n"
+		for _, stream := range []*string{&res.Stdout, &res.Stderr} {
+			*stream = text
+			must.Equal(t, tt.line, want, c.Denied(res))
+			*stream = ""
+		}
 	}
 }
 
@@ -228,41 +198,22 @@ func TestDeniedMessages(t *testing.T) {
 // TestOwnPrograms checks where a program that the server starts for itself may write, and that it has no network.
 func TestOwnPrograms(t *testing.T) {
 	for _, tt := range []struct {
-		name    string
-		folders []string // @ is the base
-		want    []string // the files that the program could write, below the base
-		chmod   bool     // it may change the mode of what is there
+		folders string // @ is the base
+		want    string // the files that the program could write, below the base
+		chmod   bool   // it may change the mode of what is there
 	}{
-		{"no folder", nil, nil, false},
-		{"a folder", []string{"@/one"}, []string{"one"}, true},
-		{"two folders, one by a link", []string{"@/one", "@/alias"}, []string{"one", "two"}, true},
+		{"", "", false}, {"@/one", "one\n", true}, {"@/one @/alias", "one\ntwo\n", true}, // the second is a link
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			base := tree(t, "one/", "two/", "outside/", "alias -> @/two")
-			var folders []string
-			for _, folder := range tt.folders {
-				folders = append(folders, base+folder[1:])
-			}
-			c := must.Get((&box.Programs{}).Confine(folders...))(t)
-			res := ran(t, run.Spec{
-				Argv: []string{"bash", "-c", "for d in one two outside; do { echo x >$d/file; chmod 705 $d; } 2>/dev/null; done; exec 3<>/dev/tcp/127.0.0.1/9"},
-				Dir:  base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c, Timeout: time.Minute,
-			})
-			if c.Denied(res) == "" {
-				t.Errorf("the network is open: %d %s", res.ExitCode, res.Aggregated)
-			}
-			var got []string
-			for _, dir := range []string{"one", "two", "outside"} {
-				if _, err := os.Stat(filepath.Join(base, dir, "file")); err == nil {
-					got = append(got, dir)
-				}
-			}
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("it wrote in %q, want %q", got, tt.want)
-			}
-			info := must.Get(os.Stat(filepath.Join(base, "one")))(t)
-			must.Equal(t, "the mode of a folder is changed", tt.chmod, info.Mode().Perm() == 0o705)
+		base := tree(t, "one/", "two/", "outside/", "alias -> @/two")
+		c := must.Get((&box.Programs{}).Confine(strings.Fields(strings.ReplaceAll(tt.folders, "@", base))...))(t)
+		res := ran(t, run.Spec{
+			Argv: []string{"bash", "-c", "for d in one two outside; do { echo x >$d/file && echo $d; chmod 705 $d; } 2>/dev/null; done; exec 3<>/dev/tcp/127.0.0.1/9"},
+			Dir:  base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c, Timeout: time.Minute,
 		})
+		must.Equal(t, "the network is closed", true, c.Denied(res) != "")
+		must.Equal(t, "written", tt.want, res.Stdout)
+		info := must.Get(os.Stat(filepath.Join(base, "one")))(t)
+		must.Equal(t, "the mode of a folder is changed", tt.chmod, info.Mode().Perm() == 0o705)
 	}
 	base := tree(t, "file")
 	for _, name := range []string{"missing", "file"} {

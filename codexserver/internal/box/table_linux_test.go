@@ -45,7 +45,7 @@ func TestTable(t *testing.T) {
 	defer outside.Close()
 	port := outside.Addr().(*net.TCPAddr).Port
 	others["@address"] = fmt.Sprintf("%#x", 0x0100007f00000002|port>>8<<16|port&255<<24)
-	for _, mode := range append(protocol.SandboxModes(), withHosts) {
+	for _, mode := range append(protocol.SandboxModes(), withHosts, online) {
 		t.Run(string(mode), func(t *testing.T) {
 			var rows []row
 			var all []attempt
@@ -92,6 +92,8 @@ func (r row) want(mode protocol.SandboxMode) string {
 	switch {
 	case mode == withHosts:
 		return cmp.Or(r.hosts, r.write)
+	case mode == online:
+		return r.online
 	case mode == protocol.SandboxReadOnly:
 		return r.readOnly
 	case mode == protocol.SandboxWorkspaceWrite:
@@ -126,7 +128,6 @@ func TestTableAsUser(t *testing.T) {
 // tableAsUser runs the tests whose result depends on the user.
 func tableAsUser(t *testing.T) {
 	t.Run("Table", TestTable)
-	t.Run("NetworkAccess", TestNetworkAccess)
 	t.Run("StartingThread", TestStartingThread)
 	t.Run("LimitOfProcesses", TestLimitOfProcesses)
 	t.Run("OtherCommands", TestOtherCommands)
@@ -204,18 +205,6 @@ func sharedIPC(t *testing.T, found map[string]string) {
 			found["@memory"] = id
 		}
 		t.Cleanup(func() { _, _ = call(strings.Fields(strings.Replace(remove, "ID", id, 1))) })
-	}
-}
-
-// TestNetworkAccess tries the network under a policy that allows it.
-func TestNetworkAccess(t *testing.T) {
-	processes, others := boxtest.Starter(t), others(t)
-	var all []attempt
-	for _, probe := range [][]string{{"call", "socket", "2", "1", "0"}, {"call", "socket", "2", "2", "0"}, {"call", "socket", "16", "3", "0"}, {"dial", "tcp", "@tcp"}} {
-		all = append(all, attempt{fixture(t), probe})
-	}
-	for i, got := range try(t, processes, online, others, all) {
-		must.Equal(t, fmt.Sprint(all[i].Probe), "ok", got)
 	}
 }
 
