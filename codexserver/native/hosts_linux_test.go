@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -40,11 +41,10 @@ import (
 
 // online is a server with the native engine in an internet of one other server, and what came of a turn there.
 type online struct {
-	dir      string // with the folder that commands work in, and a cache
-	provider *providertest.Server
-	server   *codexserver.Server
-	engine   *native.Engine
-	log      bytes.Buffer // the record
+	*bench
+	dir    string // with the folder that commands work in, and a cache
+	server *codexserver.Server
+	log    bytes.Buffer // the record
 
 	mu        sync.Mutex
 	questions []string
@@ -63,28 +63,15 @@ func newOnline(t *testing.T, h http.Handler, policy protocol.ApprovalPolicy, rul
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust it
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	o := &online{dir: boxtest.FolderOutsideTmp(t)}
+	o := &online{dir: boxtest.Folder(t), arguments: map[string]any{"sandbox": "workspace-write", "approval-policy": policy}}
 	ca := filepath.Join(o.dir, "ca.pem")
 	boxtest.Lay(t, o.dir, "work/", "cache/", "ca.pem="+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
 	var turns []providertest.Turn
 	for i, argv := range calls {
 		turns = append(turns, providertest.Call(providertest.Shell(fmt.Sprintf("c%d", i), argv...)))
 	}
-	o.provider = providertest.New(append(turns, providertest.Say("done"))...)
-	t.Cleanup(o.provider.Close)
-	home := t.TempDir()
-	write(t, filepath.Join(home, "config.toml"), fmt.Sprintf(`model = "scripted"
-model_provider = "test"
-approval_policy = %q
-sandbox_mode = "workspace-write"
-[sandbox_workspace_write]
-writable_roots = [%q]
-exclude_slash_tmp = true
-exclude_tmpdir_env_var = true
-[model_providers.test]
-base_url = %q
-`, policy, filepath.Join(o.dir, "cache"), o.provider.BaseURL()))
-	o.engine = open(t, native.Options{CodexHome: home, Hosts: true, Environ: []string{
+	o.bench = setup(t, "---\n"+workspaceOnly+fmt.Sprintf("writable_roots = [%q]\n", o.dir+"/cache"), native.Limits{}, append(turns, providertest.Say("done"))...)
+	o.engine = open(t, native.Options{CodexHome: o.home, Hosts: true, Environ: []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + o.dir, "LC_ALL=C", "SSL_CERT_FILE=" + ca, "GIT_SSL_CAINFO=" + ca, "npm_config_cafile=" + ca,
 		"npm_config_registry=https://registry.example.com/", "npm_config_cache=" + o.dir + "/cache", "npm_config_update_notifier=false",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
@@ -99,7 +86,7 @@ base_url = %q
 		Upstream: func(*http.Request) (*url.URL, error) { return nil, nil },
 	})
 	o.server = codexserver.New(o.engine, &codexserver.Options{
-		Record: &o.log, Rules: rules, Home: home, Folder: filepath.Join(o.dir, "work"), Approvals: elicit.Options{Schema: elicit.FormDecision},
+		Record: &o.log, Rules: rules, Home: o.home, Folder: filepath.Join(o.dir, "work"), Approvals: elicit.Options{Schema: elicit.FormDecision},
 		Changes: codexserver.ChangeOptions{Read: new(false)}, Calls: codexserver.CallOptions{FullAccess: setting.FullAccessAllow},
 	})
 	return o
@@ -144,6 +131,7 @@ func internet(t *testing.T) http.Handler {
 	servertest.Git(t, repo, "commit", "-q", "--allow-empty", "-m", "first")
 	servertest.Git(t, repo, "update-server-info")
 	files := fstest.MapFS{
+		"simple/three/index.html":      {Data: []byte(`<a href="three-1.0.0.tar.gz">three-1.0.0.tar.gz</a>`)},
 		"example.com/m/@v/v1.0.0.info": {Data: []byte(`{"Version":"v1.0.0","Time":"2001-02-03T04:05:06Z"}`)}, "example.com/m/@v/v1.0.0.mod": {Data: []byte("module example.com/m\n")},
 	}
 	const script = `node -e \"try { require('fs').writeFileSync(process.env.HOME + '/evil', 'x') } catch (e) { require('fs').writeFileSync(process.env.INIT_CWD + '/why', e.code) }\"`
@@ -181,12 +169,10 @@ func TestHosts(t *testing.T) {
 	)
 	script := func(text string) [][]string { return [][]string{{"bash", "-c", text}} }
 	npm := [][]string{{"npm", "install", "--no-audit", "--no-fund", "one", "three"}}
-	git := script("git clone -q https://one.example.com/repo/ copy && git -C copy log --format=%s")
-	module := script("GOPATH=$PWD GOCACHE=$PWD/c GOFLAGS=-modcacherw GOPROXY=https://one.example.com GONOSUMDB=* GOENV=off GOTOOLCHAIN=local go list -m -f {{.Time}} example.com/m@v1.0.0")
 	addresses := script(`for i in $(seq 15); do exec 3<>/dev/tcp/127.0.0.1/3128; printf "CONNECT 10.0.0.$i:443 HTTP/1.1\r\n\r\n" >&3; read -r line <&3; exec 3>&-; done`)
 	allow := approval.Rules{Hosts: approval.HostRules{Allow: []string{"*.example.com"}}}
 	world := internet(t)
-	for _, tt := range []struct {
+	type row struct {
 		name    string
 		policy  protocol.ApprovalPolicy
 		rules   approval.Rules
@@ -196,17 +182,14 @@ func TestHosts(t *testing.T) {
 		used    []string // hosts by each command
 		refused int
 		read    string // what the model reads
-	}{
+	}
+	rows := []row{
 		{"npm", "on-request", approval.Rules{}, npm, elicit.Approved, 1, []string{registry}, 0, added},
 		{"npm by a rule", "on-request", allow, npm, elicit.Denied, 0, []string{registry}, 0, added},
 		{"npm by a rule under never", "never", allow, npm, elicit.Denied, 0, []string{registry}, 0, added},
 		{"npm declined", "on-request", approval.Rules{}, npm, elicit.Denied, 1, []string{""}, 1, npmNo},
 		{"npm declined after a failure", "on-failure", approval.Rules{}, npm, elicit.Denied, 1, []string{""}, 1, npmNo},
 		{"npm under never", "never", approval.Rules{}, npm, elicit.Approved, 0, []string{""}, 1, npmRule},
-		{"git", "on-request", approval.Rules{}, git, elicit.Approved, 1, []string{one}, 0, "first"},
-		{"git declined", "on-request", approval.Rules{}, git, elicit.Denied, 1, []string{""}, 1, "403"},
-		{"go", "on-request", approval.Rules{}, module, elicit.Approved, 1, []string{one}, 0, "2001-02-03"},
-		{"go declined", "on-request", approval.Rules{}, module, elicit.Denied, 1, []string{""}, 1, "codex-mcp" + no},
 		{"once", "on-request", approval.Rules{}, [][]string{reach(one, 20), reach(one, 20)}, elicit.Approved, 2, []string{one, one}, 0, "got HTTP/1.1 200"},
 		{"for the session", "on-request", approval.Rules{}, [][]string{reach(one, 20), reach(one, 20), reach(two, 20)}, elicit.ApprovedForSession, 2, []string{one, one, two}, 0, "got HTTP/1.1 200"},
 		{"always", "on-request", approval.Rules{}, [][]string{reach(one, 20), reach(one, 20)}, elicit.ApprovedAlways, 1, []string{one, one}, 0, "got HTTP/1.1 200"},
@@ -215,13 +198,31 @@ func TestHosts(t *testing.T) {
 		{"a private address", "on-request", approval.Rules{}, [][]string{reach("inside.example.com", 20)}, elicit.ApprovedForSession, 1, []string{""}, 1, "was refused: it leads to"},
 		{"nobody before the end", "on-request", approval.Rules{}, [][]string{reach(one, 1), {"echo", "next"}}, "", 1, []string{"", ""}, 1, "next"},
 		{"many addresses", "on-request", approval.Rules{}, addresses, elicit.Approved, 0, []string{""}, 15, " and 5 more)"},
-	} {
+	}
+	programs := map[string][3]string{ // a script, and what the model reads of it with the host and without
+		"git": {"git clone -q https://one.example.com/repo/ copy && git -C copy log --format=%s", "first", "403"},
+		"go": {"GOPATH=$PWD GOCACHE=$PWD/c GOFLAGS=-modcacherw GOPROXY=https://one.example.com GONOSUMDB=* GOENV=off GOTOOLCHAIN=local go list -m -f {{.Time}} example.com/m@v1.0.0",
+			"2001-02-03", "codex-mcp" + no},
+	}
+	if *whole { // these are not installed for tests
+		maps.Copy(programs, map[string][3]string{
+			"curl":    {"curl -sS https://one.example.com/three", `"latest`, "403"},
+			"wget":    {"wget -O- --ca-certificate=$SSL_CERT_FILE https://one.example.com/three", `"latest`, "codex-mcp" + no},
+			"python3": {`python3 -c 'import urllib.request as u; print(u.urlopen("https://one.example.com/three").read())'`, `"latest`, "codex-mcp" + no},
+			"pip":     {"pip --isolated index versions three --cert $SSL_CERT_FILE -i https://one.example.com/simple", "1.0.0", "codex-mcp" + no},
+		})
+	}
+	for program, is := range programs {
+		rows = append(rows,
+			row{program, "on-request", approval.Rules{}, script(is[0]), elicit.Approved, 1, []string{one}, 0, is[1]},
+			row{program + " declined", "on-request", approval.Rules{}, script(is[0]), elicit.Denied, 1, []string{""}, 1, is[2]})
+	}
+	for _, tt := range rows {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if program, _, _ := strings.Cut(tt.name, " "); program == "npm" || program == "git" || program == "go" {
-				if _, err := exec.LookPath(program); err != nil {
-					t.Skip(err)
-				}
+			program, _, _ := strings.Cut(tt.name, " ")
+			if _, err := exec.LookPath(program); err != nil && (program == "npm" || programs[program] != [3]string{}) {
+				t.Skip(err)
 			}
 			o := newOnline(t, world, tt.policy, tt.rules, tt.calls...)
 			o.answer = tt.answer
@@ -255,7 +256,7 @@ func TestHostOfCheck(t *testing.T) {
 	for code, want := range map[int]string{0: "completed true ", 7: "incomplete false Network: one.example.com was refused: declined"} {
 		o := newOnline(t, http.NotFoundHandler(), protocol.ApprovalOnRequest, approval.Rules{})
 		o.answer = elicit.Denied
-		o.arguments = map[string]any{"check": fmt.Sprintf("%s; exit %d", reach("one.example.com", 20)[4], code)}
+		o.arguments["check"] = fmt.Sprintf("%s; exit %d", reach("one.example.com", 20)[4], code)
 		r, _ := o.turn(t)
 		must.Equal(t, fmt.Sprint(code), want, fmt.Sprint(r.Status, " ", r.Check.Passed != nil && *r.Check.Passed, " ", r.Check.Why))
 	}
@@ -304,7 +305,7 @@ func TestNoHostsElsewhere(t *testing.T) {
 			if tt.name == "off" {
 				native.SetHosts(o.engine, nil)
 			}
-			o.answer, o.arguments = elicit.Approved, map[string]any{"sandbox": tt.sandbox}
+			o.answer, o.arguments["sandbox"] = elicit.Approved, tt.sandbox
 			_, read := o.turn(t)
 			must.Equal(t, "the proxy", tt.want, strings.Contains(read, "HTTPS_PROXY=http://127.0.0.1:3128"))
 			must.Equal(t, "it ran", true, strings.Contains(read, "LC_ALL=C"))
