@@ -3,7 +3,6 @@
 package box
 
 import (
-	"encoding/binary"
 	"fmt"
 	"testing"
 
@@ -80,19 +79,13 @@ func TestNoSocketOfIP(t *testing.T) {
 
 // run is what the kernel does with a call.
 func (p bpf) run(arch, nr uint32, args [6]uint64) uint32 {
-	var data [64]byte
-	binary.LittleEndian.PutUint32(data[0:], nr)
-	binary.LittleEndian.PutUint32(data[4:], arch)
-	for i, a := range args {
-		binary.LittleEndian.PutUint64(data[16+8*i:], a)
-	}
-	var acc uint32
+	data, acc := append([]uint64{uint64(arch)<<32 | uint64(nr), 0}, args[:]...), uint32(0)
 	for at := 0; ; at++ {
 		ins := p[at]
-		holds := false
+		jump, holds := ins.Jf, false
 		switch ins.Code {
 		case unix.BPF_LD | unix.BPF_W | unix.BPF_ABS:
-			acc = binary.LittleEndian.Uint32(data[ins.K:])
+			acc = uint32(data[ins.K/8] >> (ins.K % 8 * 8))
 			continue
 		case unix.BPF_RET | unix.BPF_K:
 			return ins.K
@@ -106,9 +99,8 @@ func (p bpf) run(arch, nr uint32, args [6]uint64) uint32 {
 			panic(fmt.Sprintf("an instruction %#x", ins.Code))
 		}
 		if holds {
-			at += int(ins.Jt)
-		} else {
-			at += int(ins.Jf)
+			jump = ins.Jt
 		}
+		at += int(jump)
 	}
 }

@@ -71,18 +71,6 @@ func use(more ...byte) error {
 // hostProbes are what a command with hosts may try.
 var hostProbes = map[string]func(args []string) error{
 	"use": func([]string) error { return use() },
-	"flags": func([]string) error { // as they were asked for
-		for _, flags := range []int{0, unix.SOCK_NONBLOCK, unix.SOCK_CLOEXEC, unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC} {
-			fd, err := given(flags)
-			status, err1 := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-			descriptor, err2 := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-			if err := differs(errors.Join(err, err1, err2), status&unix.O_NONBLOCK|descriptor*unix.SOCK_CLOEXEC, flags); err != nil {
-				return err
-			}
-			unix.Close(fd)
-		}
-		return nil
-	},
 	"not dumpable": func([]string) error {
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 			return err
@@ -171,20 +159,20 @@ var hostKinds = []kind{
 		{name: "use it while not dumpable", probe: []string{"not dumpable"}, hosts: "ok"},
 	}},
 	{"connect to another address, by IPv4 or IPv6, also one that changes meanwhile", []row{
-		{name: "IPv4", probe: []string{"call", "connect", "socket", "words:@address,0", "16"}, hosts: "EPERM"},
-		{name: "IPv4, long", probe: []string{"call", "connect", "socket", "words:@address,0,0,0,0,0,0,0", "64"}, hosts: "EPERM"},
-		{name: "IPv4, short", probe: []string{"call", "connect", "socket", "words:@address,0", "8"}, hosts: "EPERM"},
-		{name: "IPv4 in IPv6", probe: []string{"call", "connect", "socket", "words:0x5000000a,0,0x0100007fffff0000,0", "28"}, hosts: "EPERM"},
-		{name: "nothing", probe: []string{"call", "connect", "socket", "words:0,0", "16"}, hosts: "EPERM"},
-		{name: "a local name", probe: []string{"call", "connect", "socket", "words:0x4141414141410001,0", "16"}, hosts: "EPERM"},
-		{name: "fast open", probe: []string{"call", "sendto", "socket", "words:0", "1", "0x20000000", "words:@address,0", "16"}, hosts: "EPERM"},
+		{name: "IPv4", probe: []string{"call", "connect", "socket:0", "words:@address,0", "16"}, hosts: "EPERM"},
+		{name: "IPv4, long", probe: []string{"call", "connect", "socket:0", "words:@address,0,0,0,0,0,0,0", "64"}, hosts: "EPERM"},
+		{name: "IPv4, short", probe: []string{"call", "connect", "socket:0", "words:@address,0", "8"}, hosts: "EPERM"},
+		{name: "IPv4 in IPv6", probe: []string{"call", "connect", "socket:0", "words:0x5000000a,0,0x0100007fffff0000,0", "28"}, hosts: "EPERM"},
+		{name: "nothing", probe: []string{"call", "connect", "socket:0", "words:0,0", "16"}, hosts: "EPERM"},
+		{name: "a local name", probe: []string{"call", "connect", "socket:0", "words:0x4141414141410001,0", "16"}, hosts: "EPERM"},
+		{name: "fast open", probe: []string{"call", "sendto", "socket:0", "words:0", "1", "0x20000000", "words:@address,0", "16"}, hosts: "EPERM"},
 		{name: "an address that another thread changes", probe: []string{"another thread changes the address", "@address"}, hosts: "ok", guards: true},
 	}},
 	{"bind, listen, accept", []row{
-		{name: "bind to the proxy's address", probe: []string{"call", "bind", "socket", "words:0x0100007f380c0002,0", "16"}, hosts: "EPERM"},
-		{name: "bind to IPv6", probe: []string{"call", "bind", "socket", "words:10,0,0x0100000000000000,0", "28"}, hosts: "EPERM"},
-		{name: "listen", probe: []string{"call", "listen", "socket", "1"}, hosts: "EINVAL"},
-		{name: "accept", probe: []string{"call", "accept", "socket", "0", "0"}, hosts: "EINVAL"},
+		{name: "bind to the proxy's address", probe: []string{"call", "bind", "socket:0", "words:0x0100007f380c0002,0", "16"}, hosts: "EPERM"},
+		{name: "bind to IPv6", probe: []string{"call", "bind", "socket:0", "words:10,0,0x0100000000000000,0", "28"}, hosts: "EPERM"},
+		{name: "listen", probe: []string{"call", "listen", "socket:0", "1"}, hosts: "EINVAL"},
+		{name: "accept", probe: []string{"call", "accept", "socket:0", "0", "0"}, hosts: "EINVAL"},
 	}},
 	{"make a datagram, raw, ICMP, SCTP, MPTCP, netlink or vsock socket", []row{ // as without hosts, and these
 		{name: "socket of ICMP", probe: []string{"call", "socket", "2", "2", "1"}, hosts: "EPERM"},
@@ -200,9 +188,12 @@ var hostKinds = []kind{
 		{name: "many", probe: []string{"many"}, hosts: "ok", guards: true}, // and after them one
 	}},
 	{"", []row{
-		{name: "no memory for an address", probe: []string{"call", "connect", "socket", "16", "16"}, hosts: "ok"}, // nothing is done
-		{name: "an option of TCP", probe: []string{"call", "setsockopt", "socket", "6", "1", "words:1", "4"}, hosts: "ok"},
-		{name: "flags of sockets", probe: []string{"flags"}, hosts: "ok"},
+		{name: "no memory for an address", probe: []string{"call", "connect", "socket:0", "16", "16"}, hosts: "ok"}, // nothing is done
+		{name: "an option of TCP", probe: []string{"call", "setsockopt", "socket:0", "6", "1", "words:1", "4"}, hosts: "ok"},
+		{name: "a socket's status", probe: []string{"returns", "2", "fcntl", "socket:0x80000", "3"}, hosts: "ok"},
+		{name: "a socket's status that does not wait", probe: []string{"returns", "0x802", "fcntl", "socket:0x800", "3"}, hosts: "ok"},
+		{name: "a socket that a program inherits", probe: []string{"returns", "0", "fcntl", "socket:0x800", "1"}, hosts: "ok"},
+		{name: "a socket that it does not", probe: []string{"returns", "1", "fcntl", "socket:0x80800", "1"}, hosts: "ok"},
 		{name: "signals meanwhile", probe: []string{"signals"}, hosts: "ok"},
 		{name: "a server in the sandbox", probe: []string{"a server in the sandbox"}, hosts: "ok"},
 		{name: "bind a local name as long as an address of IPv4", probe: []string{"bind", "13-characters"}, hosts: "ok"},

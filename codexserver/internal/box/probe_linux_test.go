@@ -113,10 +113,7 @@ var probes = map[string]func(args []string) error{
 
 	"dial": func(a []string) error { return dial(a[0], a[1]) },
 	// The process itself.
-	"privileges": func([]string) error {
-		v, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
-		return differs(err, v, 1)
-	},
+	"returns": func(a []string) error { n, err := call(a[1:]); return differs(err, n, uintptr(numbers(a[:1])[0])) }, // a number
 	"setuid": func(a []string) error { // a program that belongs to root and says so
 		out, err := exec.Command(a[0], probeWord, "uid").Output()
 		return differs(err, string(out), strconv.Itoa(os.Getuid()))
@@ -220,7 +217,7 @@ var calls = map[string]uintptr{
 	"mq_open": unix.SYS_MQ_OPEN, "mq_unlink": unix.SYS_MQ_UNLINK, "msgctl": unix.SYS_MSGCTL, "msgget": unix.SYS_MSGGET,
 	"open_by_handle_at": unix.SYS_OPEN_BY_HANDLE_AT, "open_tree": unix.SYS_OPEN_TREE, "openat": unix.SYS_OPENAT, "openat2": unix.SYS_OPENAT2,
 	"perf_event_open": unix.SYS_PERF_EVENT_OPEN, "pidfd_getfd": unix.SYS_PIDFD_GETFD, "pidfd_send_signal": unix.SYS_PIDFD_SEND_SIGNAL,
-	"pivot_root": unix.SYS_PIVOT_ROOT, "prlimit64": unix.SYS_PRLIMIT64, "process_vm_readv": unix.SYS_PROCESS_VM_READV, "ptrace": unix.SYS_PTRACE,
+	"pivot_root": unix.SYS_PIVOT_ROOT, "prctl": unix.SYS_PRCTL, "prlimit64": unix.SYS_PRLIMIT64, "process_vm_readv": unix.SYS_PROCESS_VM_READV, "ptrace": unix.SYS_PTRACE,
 	"readlinkat": unix.SYS_READLINKAT, "removexattr": unix.SYS_REMOVEXATTR, "removexattrat": unix.SYS_REMOVEXATTRAT, "renameat2": unix.SYS_RENAMEAT2,
 	"rt_sigqueueinfo": unix.SYS_RT_SIGQUEUEINFO, "sched_setaffinity": unix.SYS_SCHED_SETAFFINITY, "sched_setattr": unix.SYS_SCHED_SETATTR,
 	"sched_setparam": unix.SYS_SCHED_SETPARAM, "sched_setscheduler": unix.SYS_SCHED_SETSCHEDULER, "semctl": unix.SYS_SEMCTL, "semget": unix.SYS_SEMGET,
@@ -235,7 +232,7 @@ var calls = map[string]uintptr{
 }
 
 // call makes one system call. An argument is a number, the address of some ("words:1,2") or of a text ("text:x"), a socket of TCP
-// ("socket"), the descriptor of a file that is open for reading ("file:x") or of a process or thread ("process:1,FLAGS"), or the
+// ("socket:FLAGS"), the descriptor of a file that is open for reading ("file:x") or of a process or thread ("process:1,FLAGS"), or the
 // link in /proc of one that only names a file, perhaps with a name there ("link:x", "link:x//name"), through which an attacker
 // opens it again.
 func call(a []string) (result uintptr, err error) {
@@ -261,7 +258,7 @@ func call(a []string) (result uintptr, err error) {
 				value += "/" + name
 			}
 		case "socket":
-			fd, err = given(0)
+			fd, err = given(int(numbers([]string{value})[0]))
 		case "file":
 			fd, err = unix.Open(value, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		case "process":

@@ -35,6 +35,20 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
+// finds reports whether a program is found, by its path or in a PATH. If not it is refused.
+func finds(t *testing.T, p *box.Programs, name, dir, path string) bool {
+	t.Helper()
+	_, err := p.Find(name, dir, path)
+	must.Equal(t, name+" is refused", err != nil, refused(err))
+	return err == nil
+}
+
+// refused reports whether a program does not start because commands can write it.
+func refused(err error) bool {
+	var e *box.ProgramError
+	return errors.As(err, &e)
+}
+
 func (b *bench) at(name string) string { return filepath.Join(b.top, name) }
 
 // sh runs a script in the folder. Its function program makes a program.
@@ -83,8 +97,7 @@ func TestFind(t *testing.T) {
 				path = append(path, folder)
 			}
 			got, err := b.programs.Find(tt.find, b.top, strings.Join(path, ":"))
-			var refused *box.ProgramError
-			if tt.want == "" && !errors.As(err, &refused) || tt.want != "" && (err != nil || got != b.at(tt.want)) {
+			if tt.want == "" && !refused(err) || tt.want != "" && (err != nil || got != b.at(tt.want)) {
 				t.Errorf("%s, %v, want %s", got, err, tt.want)
 			}
 		})
@@ -102,8 +115,7 @@ func TestStartAgain(t *testing.T) {
 	}
 	must.Check(t, start())
 	b.programs.Given(b.at("other"))
-	var refused *box.ProgramError
-	if err := start(); !errors.As(err, &refused) || started != 1 {
+	if err := start(); !refused(err) || started != 1 {
 		t.Errorf("%v after %d starts", err, started)
 	}
 	for path, want := range map[string]bool{"safe/tool": false, "other/link/tool": true, "w/x": true, "safe/missing": true} {
@@ -116,9 +128,7 @@ func TestStartAgain(t *testing.T) {
 		t.Errorf("a missing program, by its name: %v", err)
 	}
 	more := &box.Programs{Temporary: []string{}, More: b.programs.Folders}
-	if _, err := more.Find("tool", "", b.at("other/link")); !errors.As(err, &refused) {
-		t.Errorf("a folder of More: %v", err)
-	}
+	must.Equal(t, "in a folder of More", false, finds(t, more, "tool", "", b.at("other/link")))
 }
 
 // TestMovedFolders checks that a folder stays writable wherever it is moved, and so does the one that takes its name.
@@ -127,10 +137,7 @@ func TestMovedFolders(t *testing.T) {
 	for _, moved := range []string{"first", "second"} {
 		b.programs.Add(b.at("w"))
 		b.sh("mv w " + moved + "; mkdir w; cd " + moved + "; program tool")
-		var refused *box.ProgramError
-		if _, err := b.programs.Find(moved+"/tool", b.top, ""); !errors.As(err, &refused) {
-			t.Errorf("%s: %v", moved, err)
-		}
+		must.Equal(t, moved, false, finds(t, b.programs, moved+"/tool", b.top, ""))
 	}
 }
 
@@ -195,33 +202,21 @@ func TestGiven(t *testing.T) {
 	b := newBench(t)
 	t.Setenv("HOME", b.at("home/user"))
 	b.sh("mkdir -p home/user/bin home/user/work; program home/user/bin/tool")
-	find := func() bool {
-		_, err := b.programs.Find("tool", "", b.at("home/user/bin"))
-		return err == nil
+	find := func() bool { return finds(t, b.programs, "tool", "", b.at("home/user/bin")) }
+	for _, folder := range []string{b.at("home/user"), b.at("home"), b.at("home/user/work"), "/", "relative"} {
+		b.programs.Given(folder)
+		must.Equal(t, "found, given "+folder, true, find())
 	}
-	for _, folder := range []string{"home/user", "home", "home/user/work"} {
-		b.programs.Given(b.at(folder))
-		if !find() {
-			t.Errorf("given %s, no program is found", folder)
-		}
-	}
-	b.programs.Given("/", "relative")
 	b.programs.Add("/")
-	if !find() {
-		t.Error("given /, no program is found")
-	}
+	must.Equal(t, "found with / added", true, find())
 	for folder, home := range map[string]string{"safe": "", "safe2": b.at("none")} {
 		b.sh("mkdir -p " + folder)
 		t.Setenv("HOME", home)
 		b.programs.Given(b.at(folder))
-		if !b.programs.Writable(b.at(folder)) {
-			t.Errorf("with the home %q a working folder is not recorded", home)
-		}
+		must.Equal(t, "recorded with the home "+home, true, b.programs.Writable(b.at(folder)))
 	}
 	b.programs.Add(b.at("home/user"))
-	if find() {
-		t.Error("a program is found in a writable folder")
-	}
+	must.Equal(t, "found in a writable folder", false, find())
 }
 
 // TestTemporaryFolders checks that a program in a folder for temporary files starts only if
@@ -230,20 +225,13 @@ func TestTemporaryFolders(t *testing.T) {
 	b := newBench(t)
 	b.sh("program safe/tool")
 	programs := &box.Programs{Temporary: []string{b.top}}
-	var refused *box.ProgramError
-	if _, err := programs.Find("tool", "", b.at("safe")); !errors.As(err, &refused) {
-		t.Errorf("by its name: %v", err)
-	}
+	must.Equal(t, "found by its name", false, finds(t, programs, "tool", "", b.at("safe")))
 	for _, add := range []string{"", b.top} { // commands can write most such folders
 		programs.Add(add)
-		if _, err := programs.Find(b.at("safe/tool"), b.top, ""); err != nil {
-			t.Errorf("by its path: %v", err)
-		}
+		must.Equal(t, "found by its path", true, finds(t, programs, b.at("safe/tool"), b.top, ""))
 	}
 	programs.Add(b.at("safe"))
-	if _, err := programs.Find(b.at("safe/tool"), "", ""); !errors.As(err, &refused) {
-		t.Errorf("in a working folder there: %v", err)
-	}
+	must.Equal(t, "found in a working folder there", false, finds(t, programs, b.at("safe/tool"), "", ""))
 	t.Setenv("TMPDIR", b.at("other"))
 	for _, system := range []string{"/tmp", "/var/tmp", "/dev/shm", b.at("other")} {
 		dir, err := os.MkdirTemp(system, "programs")
@@ -252,9 +240,7 @@ func TestTemporaryFolders(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		must.OK(t, err, testenv.WriteProgram(filepath.Join(dir, "tool"), nil))
-		if _, err := (&box.Programs{}).Find("tool", "", dir); !errors.As(err, &refused) {
-			t.Errorf("in %s: %v", system, err)
-		}
+		must.Equal(t, "found in "+system, false, finds(t, &box.Programs{}, "tool", "", dir))
 	}
 }
 

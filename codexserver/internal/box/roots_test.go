@@ -4,17 +4,18 @@ package box_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -48,10 +49,6 @@ func TestRoots(t *testing.T) {
 		"repo/.git/hooks/", "repo/.git/tree/src/", "repo/.git/tree/.git/", "x/.GIT/", "bare/objects/", "bare/refs/", "bare/sub/", "bare/HEAD", "wired/HEAD", "wired/commondir", "half/HEAD", "half/objects/",
 		"toGit -> @/repo/.git",
 	)
-	tmp := []string{"/tmp"}
-	if real, err := filepath.EvalSymlinks("/tmp"); err == nil {
-		tmp[0] = real
-	}
 	for _, tt := range []struct {
 		name   string
 		mode   protocol.SandboxMode
@@ -60,7 +57,7 @@ func TestRoots(t *testing.T) {
 		tmpdir string   // $TMPDIR, writable when set
 		named  []string
 		want   []string
-		notes  []string
+		note   string // "a: b" stands for "a is read-only for commands: b", and … for what can name a
 	}{
 		{name: "read-only", mode: protocol.SandboxReadOnly, cwd: "@/work", roots: []string{"@/other"}},
 		{name: "full access", mode: protocol.SandboxDangerFullAccess, cwd: "@/work", roots: []string{"@/other"}},
@@ -69,40 +66,33 @@ func TestRoots(t *testing.T) {
 		{name: "not absolute", cwd: "./@/work", roots: []string{"./@/other"}},
 		{name: "$TMPDIR", cwd: "@/work", tmpdir: "@/other", want: []string{"@/work", "@/other"}},
 		{name: "missing", cwd: "@/work", roots: []string{"@/work/no/thing"}, want: []string{"@/work"}},
-		{name: "a file", cwd: "@/work", roots: []string{"@/work/file"}, want: []string{"@/work"}, notes: []string{"@/work/file is read-only for commands: it is not a folder"}},
-		{name: "a loop", cwd: "@/work", roots: []string{"@/loop"}, want: []string{"@/work"}, notes: []string{"@/loop is read-only for commands: follow @/loop: too many symbolic links"}},
+		{name: "a file", cwd: "@/work", roots: []string{"@/work/file"}, want: []string{"@/work"}, note: "@/work/file: it is not a folder"},
+		{name: "a loop", cwd: "@/work", roots: []string{"@/loop"}, want: []string{"@/work"}, note: "@/loop: follow @/loop: too many symbolic links"},
 
 		{name: "a link of the user's", cwd: "@/alias", want: []string{"@/work"}},
-		{name: "a link in a root", cwd: "@/work", roots: []string{"@/work/link"}, want: []string{"@/work"},
-			notes: []string{"@/work/link is read-only for commands: @/work/link is a symbolic link in the writable folder @/work"}},
-		{name: "in another order", cwd: "@/work/link", roots: []string{"@/work"}, want: []string{"@/work"},
-			notes: []string{"@/work/link is read-only for commands: @/work/link is a symbolic link in the writable folder @/work"}},
-		{name: "behind a link in a root", cwd: "@/work", roots: []string{"@/work/sub/up/other"}, want: []string{"@/work"},
-			notes: []string{"@/work/sub/up/other is read-only for commands: @/work/sub/up is a symbolic link in the writable folder @/work"}},
-		{name: "a link in a root that is behind one", cwd: "@/alias", roots: []string{"@/work/link"}, want: []string{"@/work"},
-			notes: []string{"@/work/link is read-only for commands: @/work/link is a symbolic link in the writable folder @/work"}},
+		{name: "a link in a root", cwd: "@/work", roots: []string{"@/work/link"}, want: []string{"@/work"}, note: "@/work/link: @/work/link is a symbolic link in the writable folder @/work"},
+		{name: "in another order", cwd: "@/work/link", roots: []string{"@/work"}, want: []string{"@/work"}, note: "@/work/link: @/work/link is a symbolic link in the writable folder @/work"},
+		{name: "behind a link in a root", cwd: "@/work", roots: []string{"@/work/sub/up/other"}, want: []string{"@/work"}, note: "@/work/sub/up/other: @/work/sub/up is a symbolic link in the writable folder @/work"},
+		{name: "a link in a root that is behind one", cwd: "@/alias", roots: []string{"@/work/link"}, want: []string{"@/work"}, note: "@/work/link: @/work/link is a symbolic link in the writable folder @/work"},
 
-		{name: "the file system", cwd: "/", notes: []string{"/ is read-only for commands: it is the whole file system; sandbox_workspace_write.writable_roots in config.toml can name it"}},
-		{name: "home", cwd: "@/home", notes: []string{"@/home is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
-		{name: "above home", cwd: "@/work", roots: []string{"@"}, want: []string{"@/work"},
-			notes: []string{"@ is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
-		{name: "home by a link", cwd: "@/work/home", notes: []string{"@/work/home is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
-		{name: "$CODEX_HOME", cwd: "@/home/.codex", notes: []string{"@/home/.codex is read-only for commands: it is or holds @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
-		{name: "below $CODEX_HOME", cwd: "@/home/.codex/sessions", notes: []string{"@/home/.codex/sessions is read-only for commands: it lies in @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "the file system", cwd: "/", note: "/: it is the whole file system; …"},
+		{name: "home", cwd: "@/home", note: "@/home: it is or holds @/home; …"},
+		{name: "above home", cwd: "@/work", roots: []string{"@"}, want: []string{"@/work"}, note: "@: it is or holds @/home; …"},
+		{name: "home by a link", cwd: "@/work/home", note: "@/work/home: it is or holds @/home; …"},
+		{name: "$CODEX_HOME", cwd: "@/home/.codex", note: "@/home/.codex: it is or holds @/home/.codex; …"},
+		{name: "below $CODEX_HOME", cwd: "@/home/.codex/sessions", note: "@/home/.codex/sessions: it lies in @/home/.codex; …"},
 		{name: "below $CODEX_HOME, named", cwd: "@/home/.codex/sessions", named: []string{"@/home/.codex/sessions"}, want: []string{"@/home/.codex/sessions"}},
 		{name: "a worktree of the server", cwd: "@/home/.codex/trees/one/sub", roots: []string{"@/home/.codex/trees/two"}, want: []string{"@/home/.codex/trees/one/sub", "@/home/.codex/trees/two"}},
-		{name: "all worktrees of the server", cwd: "@/home/.codex/trees", notes: []string{"@/home/.codex/trees is read-only for commands: it lies in @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
-		{name: "of the server, named", cwd: "@/home/.codex/codex-mcp", named: []string{"@/home/.codex/codex-mcp"},
-			notes: []string{"@/home/.codex/codex-mcp is read-only for commands: it is or lies in @/home/.codex/codex-mcp, which is this server's"}},
-		{name: "below that of the server, named", cwd: "@/work", roots: []string{"@/home/.codex/codex-mcp/run"}, named: []string{"@/home/.codex/codex-mcp/run"}, want: []string{"@/work"},
-			notes: []string{"@/home/.codex/codex-mcp/run is read-only for commands: it is or lies in @/home/.codex/codex-mcp, which is this server's"}},
+		{name: "all worktrees of the server", cwd: "@/home/.codex/trees", note: "@/home/.codex/trees: it lies in @/home/.codex; …"},
+		{name: "of the server, named", cwd: "@/home/.codex/codex-mcp", named: []string{"@/home/.codex/codex-mcp"}, note: "@/home/.codex/codex-mcp: it is or lies in @/home/.codex/codex-mcp, which is this server's"},
+		{name: "below that of the server, named", cwd: "@/work", roots: []string{"@/home/.codex/codex-mcp/run"}, named: []string{"@/home/.codex/codex-mcp/run"}, want: []string{"@/work"}, note: "@/home/.codex/codex-mcp/run: it is or lies in @/home/.codex/codex-mcp, which is this server's"},
 		{name: "below that of the server as $TMPDIR, named", cwd: "@/work", tmpdir: "@/home/.codex/codex-mcp/run", named: []string{"@/home/.codex/codex-mcp/run"}, want: []string{"@/work"}},
-		{name: "devices", cwd: "/dev", notes: []string{"/dev is read-only for commands: it belongs to the system's /dev; sandbox_workspace_write.writable_roots in config.toml can name it"}},
-		{name: "a git folder", cwd: "@/repo/.git", notes: []string{"@/repo/.git is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
-		{name: "in a git folder", cwd: "@/repo/.git/hooks", notes: []string{"@/repo/.git/hooks is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
-		{name: "a git folder in other letters", cwd: "@/x/.GIT", notes: []string{"@/x/.GIT is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
-		{name: "a bare repository", cwd: "@/bare", notes: []string{"@/bare is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
-		{name: "the folder of a worktree", cwd: "@/wired", notes: []string{"@/wired is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "devices", cwd: "/dev", note: "/dev: it belongs to the system's /dev; …"},
+		{name: "a git folder", cwd: "@/repo/.git", note: "@/repo/.git: it is a git folder or lies in one; …"},
+		{name: "in a git folder", cwd: "@/repo/.git/hooks", note: "@/repo/.git/hooks: it is a git folder or lies in one; …"},
+		{name: "a git folder in other letters", cwd: "@/x/.GIT", note: "@/x/.GIT: it is a git folder or lies in one; …"},
+		{name: "a bare repository", cwd: "@/bare", note: "@/bare: it is a git folder or lies in one; …"},
+		{name: "the folder of a worktree", cwd: "@/wired", note: "@/wired: it is a git folder or lies in one; …"},
 		{name: "half a repository", cwd: "@/half", want: []string{"@/half"}},
 		{name: "a working tree in a git folder", cwd: "@/repo/.git/tree/src", want: []string{"@/repo/.git/tree/src"}},
 		{name: "a git folder, named", cwd: "@/repo/.git", named: []string{"@/repo/.git"}, want: []string{"@/repo/.git"}},
@@ -133,21 +123,18 @@ func TestRoots(t *testing.T) {
 			})
 			got := must.Get(s.Roots(policy, in(tt.cwd)[0], in(env...)))(t)
 			must.Equal(t, "roots", in(tt.want...), got.Paths)
-			must.Equal(t, "notes", in(tt.notes...), got.Notes)
+			note := strings.Replace(tt.note, ": ", " is read-only for commands: ", 1)
+			note = strings.Replace(note, "…", "sandbox_workspace_write.writable_roots in config.toml can name it", 1)
+			must.Equal(t, "notes", in(note)[0], strings.Join(got.Notes, "\n"))
 		})
 	}
-	t.Run("/tmp", func(t *testing.T) {
-		policy := write()
-		policy.ExcludeSlashTmp = false
-		got, err := box.New(box.Options{}).Roots(policy, "/nowhere/at/all", nil)
-		must.OK(t, err)
-		must.Equal(t, "the root", tmp, got.Paths)
-		// The policy does not name it, so nothing is said when it stays read-only.
-		got, err = box.New(box.Options{Private: tmp}).Roots(policy, "/nowhere/at/all", nil)
-		if err != nil || got.Paths != nil || got.Notes != nil {
-			t.Errorf("a private /tmp: %q, %q, %v", got.Paths, got.Notes, err)
-		}
-	})
+	policy, tmp := write(), []string{paths.Real("/tmp")}
+	policy.ExcludeSlashTmp = false
+	got := must.Get(box.New(box.Options{}).Roots(policy, "/nowhere/at/all", nil))(t)
+	must.Equal(t, "the root", tmp, got.Paths)
+	// The policy does not name it, so nothing is said when it stays read-only.
+	got = must.Get(box.New(box.Options{Private: tmp}).Roots(policy, "/nowhere/at/all", nil))(t)
+	must.Equal(t, "a private /tmp", 0, len(got.Paths)+len(got.Notes))
 }
 
 // TestLateRoot puts links and folders in place of a root that was missing.
@@ -189,22 +176,14 @@ func TestLateRoot(t *testing.T) {
 // TestProtectedWithSpecialFiles checks that special files in place of .git or commondir are not followed.
 func TestProtectedWithSpecialFiles(t *testing.T) {
 	top := t.TempDir()
+	script := "mkdir -p 1 2/.git 3/.git 4 5; mkfifo 1/.git 2/.git/commondir; ln -s /dev/zero 3/.git/commondir; ln -s /dev/zero 4/.git; ln -s nothing 5/.git"
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", script)
+	cmd.Dir = top
+	must.OK(t, cmd.Run())
 	var roots, want []string
-	for name, lay := range map[string]func(dot string) error{
-		"pipe": func(dot string) error { return syscall.Mkfifo(dot, 0o600) },
-		"commondir pipe": func(dot string) error {
-			return errors.Join(os.Mkdir(dot, 0o700), syscall.Mkfifo(filepath.Join(dot, "commondir"), 0o600))
-		},
-		"commondir zero": func(dot string) error {
-			return errors.Join(os.Mkdir(dot, 0o700), os.Symlink("/dev/zero", filepath.Join(dot, "commondir")))
-		},
-		"zero": func(dot string) error { return os.Symlink("/dev/zero", dot) },
-		"link": func(dot string) error { return os.Symlink("nothing", dot) },
-	} {
-		root := filepath.Join(top, name)
-		dot := filepath.Join(root, ".git")
-		must.OK(t, os.Mkdir(root, 0o700), lay(dot))
-		roots, want = append(roots, root), append(want, dot)
+	for i := range 5 {
+		root := fmt.Sprintf("%s/%d", top, i+1)
+		roots, want = append(roots, root), append(want, root+"/.git")
 	}
 	must.Equal(t, "the folders", want, box.New(box.Options{}).Protected(roots))
 }

@@ -228,7 +228,7 @@ var kinds = []kind{
 		{name: "TIOCLINUX", probe: []string{"call", "ioctl", "0", "0x541c", "words:0"}, free: "ENOTTY", readOnly: "EPERM", write: "EPERM"},
 	}},
 	{"gain privileges by a setuid program", []row{
-		{name: "no new privileges", probe: []string{"privileges"}, free: "0 instead of 1", readOnly: "ok", write: "ok", guards: true},
+		{name: "no new privileges", probe: []string{"returns", "1", "prctl", "39", "0", "0", "0", "0"}, free: "0 instead of 1", readOnly: "ok", write: "ok", guards: true},
 		{name: "program of root's", probe: []string{"setuid", "@suid"}, free: "0 instead of 65534", readOnly: "ok", write: "ok", guards: true, user: true},
 	}},
 	{"mount, make namespaces, use bpf, io_uring or keyrings", []row{
