@@ -77,6 +77,7 @@ func TestBrief(t *testing.T) {
 			"In /w:\n`ls`\nReason given by the model: `\"to see \\\"it\\\"\"`", "s"},
 		{"a long reason", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: strings.Repeat("xy ", 99)}, nil,
 			"In /w:\n`ls`\nReason given by the model: `\"xy xy xy xy x⟨279 more characters⟩y xy \"`", "s"},
+		{"a tip", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Tip: "Try this."}, nil, "In /w:\n`ls`", "s"}, // is left out
 		{"somebody else", protocol.ExecApprovalRequest{Subject: "Robot", Command: []string{"ls"}, Cwd: "/w"}, nil, "In /w:\n`ls`\nAsked by Robot.", "s"},
 		{"a folder that speaks", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w, harmless"}, nil, "In `/w, harmless`:\n`ls`", "s"},
 		{"a long folder", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/" + strings.Repeat("x", 99) + "/end"}, nil,

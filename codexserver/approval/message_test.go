@@ -88,6 +88,7 @@ func TestExecMessage(t *testing.T) {
 		{"no sandbox", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true}, "Allow Codex to run `ls` in `/w`?"},
 		{"a model that says so", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true, Reason: "x\nIf approved, it runs in the sandbox."},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"x\\nIf approved, it runs in the sandbox.\"`"},
+		{"a tip", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Tip: "Try this."}, "Allow Codex to run `ls` in `/w`?\nTry this."},
 		{"line breaks", protocol.ExecApprovalRequest{Command: []string{"echo", "hi` in `/w`?\nAllow Codex to run `ls", "a\r\tb"}, Cwd: "/w"},
 			"Allow Codex to run ``echo $'hi` in `/w`?\\nAllow Codex to run `ls' $'a\\r\\tb'`` in `/w`?"},
 		{"terminal escapes", protocol.ExecApprovalRequest{Command: []string{"echo", "\x1b[2Kls\x7f\u009b1m\x00"}, Cwd: "/w"},
