@@ -216,22 +216,16 @@ printf '%s %s\n' "$1" "$2"; shift 2; exec "$@"
 		var out strings.Builder
 		cmd := exec.CommandContext(t.Context(), "/bin/echo", "a b")
 		cmd.Stdout = &out
-		if err := errors.Join(c.Start(cmd), cmd.Wait()); err != nil || out.String() != want {
-			t.Errorf("by this process: %s, %v", &out, err)
-		}
+		must.OK(t, c.Start(cmd), cmd.Wait())
+		must.Equal(t, "by this process", want, out.String())
 		must.Equal(t, "environment", tt.environ, c.Environ())
-		for name, run := range map[string]func(func() error) error{"Do": c.Do, "Read": c.Read} {
-			if err := run(func() error { t.Error("it ran"); return nil }); !errors.Is(err, box.ErrUnavailable) {
-				t.Errorf("%s: %v", name, err)
-			}
+		for _, run := range []func(func() error) error{c.Do, c.Read} {
+			must.Equal(t, "no function runs", true, errors.Is(run(func() error { t.Error("it ran"); return nil }), box.ErrUnavailable))
 		}
 		lost = missing
-		if err := c.Start(exec.CommandContext(t.Context(), "/bin/true")); !errors.Is(err, missing) {
-			t.Errorf("a helper that is lost: %v", err)
-		}
-		if _, err := s.Confine(tt.policy, dir, nil); !errors.Is(err, box.ErrUnavailable) {
-			t.Errorf("a helper that is not found: %v", err)
-		}
+		must.Equal(t, "a helper that is lost", true, errors.Is(c.Start(exec.CommandContext(t.Context(), "/bin/true")), missing))
+		_, err := s.Confine(tt.policy, dir, nil)
+		must.Equal(t, "a helper that is not found", true, errors.Is(err, box.ErrUnavailable))
 		lost = nil
 	}
 }
