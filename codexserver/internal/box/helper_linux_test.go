@@ -18,9 +18,7 @@ import (
 func TestTerminalsAndSemaphores(t *testing.T) {
 	helper := filepath.Join(tree(t, "codex-bwrap="+documentedHelper(t)), "codex-bwrap")
 	for _, name := range []string{"bwrap", "jq", "script", "python3"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(exec.LookPath(name))(t)
 	}
 	if out, err := exec.CommandContext(t.Context(), "bwrap", "--ro-bind", "/", "/", "--unshare-user", "--unshare-net", "true").CombinedOutput(); err != nil {
 		t.Fatalf("bubblewrap cannot run here: %v: %s", err, out)

@@ -2,7 +2,6 @@ package box_test
 
 import (
 	"cmp"
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -140,9 +139,7 @@ func fixture(t *testing.T) string {
 	t.Helper()
 	base := tree(t,
 		"work/.git/hooks/", "work/sub/", "work/home/", "work/file=x", "work/symlink -> ../outside/file", "work/dirlink -> ../outside", "outside/dir/", "outside/file=x", "outside/hard=x")
-	if err := errors.Join(os.Link(filepath.Join(base, "outside/hard"), filepath.Join(base, "work/hardlink")), os.Chmod(filepath.Join(base, "work/file"), 0o666)); err != nil { // no program
-		t.Fatal(err)
-	}
+	must.OK(t, os.Link(filepath.Join(base, "outside/hard"), filepath.Join(base, "work/hardlink")), os.Chmod(filepath.Join(base, "work/file"), 0o666)) // no program
 	return base
 }
 

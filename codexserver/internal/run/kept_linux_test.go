@@ -41,9 +41,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	// Longer than a daemon lives that writes to a pipe without a reader.
 	spec.Argv = []string{"sleep", "0.3"}
-	if _, err := processes.Run(t.Context(), spec, nil); err != nil {
-		t.Error(err)
-	}
+	must.Get(processes.Run(t.Context(), spec, nil))(t)
 	if now := find(mark); len(commandLines(now)) != 2 {
 		t.Errorf("of %v only %v is left", daemons, now)
 	}
@@ -53,9 +51,7 @@ func TestLeftovers(t *testing.T) {
 	}
 
 	spec.Argv = []string{"sh", "-c", "sleep 1000.$0 &", mark}
-	if _, err := processes.Run(t.Context(), spec, nil); err != nil {
-		t.Error(err)
-	}
+	must.Get(processes.Run(t.Context(), spec, nil))(t)
 	if now := find(mark); len(now) != 0 {
 		t.Errorf("left after Close: %v", now)
 	}
@@ -96,9 +92,7 @@ func commandLines(found map[string]string) []string {
 // TestKeptRunsAsOwn compares a command's process with one that this process starts.
 func TestKeptRunsAsOwn(t *testing.T) {
 	script := `echo $0; cat; pwd; ulimit -Sn; ulimit -Hn; umask; ls -l /proc/self/fd | grep -c -v pipe:; grep -E '^(Sig(Ign|Blk|Cgt)|NoNewPrivs|Cap|Cpus_allowed:)' /proc/self/status; cut -d' ' -f19 /proc/self/stat; env | sort`
-	if err := run.SealDescriptors(); err != nil { // as the server does
-		t.Fatal(err)
-	}
+	must.OK(t, run.SealDescriptors()) // as the server does
 	words, env := []string{"sh", "-c", script, "a\xffb"}, append([]string{"X=\xfe y\nz"}, path...)
 	own := exec.Cmd{Path: "/bin/sh", Args: words, Dir: "/usr", Env: env, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	var out, errs strings.Builder
@@ -156,9 +150,7 @@ func endHidden(t *testing.T) {
 		}
 	}
 	must.OK(t, proc.End())
-	if _, err := io.ReadAll(r); err != nil { // until the last writer has ended
-		t.Error(err)
-	}
+	must.Get(io.ReadAll(r))(t) // until the last writer has ended
 }
 
 // hideProcesses lets cmd run as a user in a mount namespace whose /proc shows a user only
@@ -214,9 +206,7 @@ func TestSecondCondition(t *testing.T) {
 		defer p.Close()
 		proc, r := startThen(t, &p, "exec setpriv --reuid=65534 sh -c '(setsid sleep 1000 &); echo up; exec sleep 1000'")
 		must.OK(t, proc.End())
-		if _, err := io.ReadAll(r); err != nil { // to the end of the last who could write
-			t.Error(err)
-		}
+		must.Get(io.ReadAll(r))(t) // to the end of the last who could write
 	})
 }
 
@@ -252,12 +242,8 @@ func TestConnect(t *testing.T) {
 			cmd.Env = path
 			c, err := boxtest.Starter(t).Connect(t.Context(), cmd, tt.talk)
 			must.OK(t, err)
-			if _, err := c.In.WriteString("\n"); err != nil {
-				t.Error(err)
-			}
-			if _, err := bufio.NewReader(c.Out).ReadString('\n'); err != nil {
-				t.Error(err)
-			}
+			must.Get(c.In.WriteString("\n"))(t)
+			must.Get(bufio.NewReader(c.Out).ReadString('\n'))(t)
 			err = c.Close()
 			var exit *run.ExitError
 			if tt.code == 0 && err != nil || tt.code != 0 && (!errors.As(err, &exit) || exit.ExitCode() != tt.code) {

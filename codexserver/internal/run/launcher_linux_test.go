@@ -49,9 +49,7 @@ func TestOneLauncherEach(t *testing.T) {
 		pid, rest, _ := strings.Cut(string(out), " ")
 		launchers[pid] = true
 		must.Equal(t, "the secrets in the launcher's environment", "0\n", rest)
-		if err := proc.End(); err != nil { // again
-			t.Error(err)
-		}
+		must.Check(t, proc.End()) // again
 	}
 	must.Equal(t, "the launchers for five commands", 5, len(launchers))
 }
@@ -80,9 +78,7 @@ func TestSlowStart(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			cmd.Stdout.(*os.File).Close()
-			if _, err := io.ReadAll(r); err != nil { // to the end of the command
-				t.Error(err)
-			}
+			must.Get(io.ReadAll(r))(t) // to the end of the command
 			must.Check(t, p.Close())
 		})
 	}
@@ -119,12 +115,8 @@ func startThen(t *testing.T, p *run.Starter, text string) (*run.Process, io.Read
 	cmd.Stdin = in
 	proc := startIn(t, p, cmd)
 	in.Close()
-	if _, err := io.WriteString(w, "yes\n"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Read(make([]byte, 16)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(w, "yes\n"))(t)
+	must.Get(r.Read(make([]byte, 16)))(t)
 	return proc, r
 }
 
@@ -157,9 +149,7 @@ func TestCloseEndsCommands(t *testing.T) {
 	}
 	must.Check(t, p.Close())
 	for _, r := range outputs {
-		if _, err := io.ReadAll(r); err != nil { // to the end of the last who could write
-			t.Error(err)
-		}
+		must.Get(io.ReadAll(r))(t) // to the end of the last who could write
 	}
 	cmd, _ := script(t, "exit 0")
 	if _, err := p.Start(t.Context(), cmd, ""); !errors.Is(err, os.ErrClosed) {

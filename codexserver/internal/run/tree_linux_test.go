@@ -129,9 +129,7 @@ func killServer(t *testing.T, spec run.Spec) {
 	server.Env = append(spec.Env, serverVar+"="+strings.Join(spec.Argv, "\x01"))
 	out := must.Get(server.StdoutPipe())(t)
 	must.OK(t, server.Start())
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Error(err)
-	}
+	must.Get(out.Read(make([]byte, 1)))(t)
 	_ = server.Process.Kill()
 	_ = server.Wait()
 }

@@ -77,9 +77,8 @@ func TestTwoServers(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range n {
 		group.Go(func() {
-			if _, err := newStore(home).Add(accepted(rulefile.Rule{Prefix: []string{"go", fmt.Sprint(i)}})); err != nil {
-				t.Error(err)
-			}
+			_, err := newStore(home).Add(accepted(rulefile.Rule{Prefix: []string{"go", fmt.Sprint(i)}}))
+			must.Check(t, err)
 		})
 	}
 	group.Wait()
@@ -120,9 +119,7 @@ func allow(t *testing.T, s *rulefile.Store, q *protocol.ExecApprovalRequest) {
 	if err != nil {
 		t.Fatalf("no rule is offered for %+v", q)
 	}
-	if _, err := s.Add(accepted(rule)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Add(accepted(rule)))(t)
 }
 
 // TestFilesThatAllowNothing puts other files in the place of ours. A naive reader allows what each of them says.
@@ -186,9 +183,7 @@ func TestAllows(t *testing.T) {
 	allow(t, s, question(dir))
 	allow(t, s, script)
 	for _, prefix := range [][]string{{"go", "vet"}, {"gofmt"}} {
-		if _, err := s.Add(accepted(rulefile.Rule{Prefix: prefix})); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Add(accepted(rulefile.Rule{Prefix: prefix})))(t)
 	}
 	for _, tt := range []struct {
 		name    string
@@ -320,9 +315,7 @@ func TestMirror(t *testing.T) {
 		return rulefile.New(home, &rulefile.Options{Mirror: m})
 	}
 	s := open(home, 1)
-	if _, err := s.Add(accepted(rulefile.Rule{Prefix: []string{"make"}})); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Add(accepted(rulefile.Rule{Prefix: []string{"make"}})))(t)
 	next := open(t.TempDir(), 2)
 	if rules, err := next.List(); err != nil || len(rules) != 1 {
 		t.Errorf("%v, %v", rules, err)
