@@ -295,15 +295,12 @@ func TestOutside(t *testing.T) {
 		}
 	}
 	// A folder that became writable meanwhile, and one of another conversation.
-	p := &box.Programs{Temporary: []string{}}
-	for _, folders := range [][]string{nil, {in("sys")}} {
-		if folders == nil {
-			p.Add(in("sys"))
-		}
-		if argv, _, err := p.Outside([]string{"own"}, [][]string{{"own"}}, in("work"), env, nil, folders...); err != nil || argv[0] != in("late/own") {
-			t.Errorf("%q, %v", argv, err)
-		}
-		p = &box.Programs{Temporary: []string{}}
+	mine := &box.Programs{Temporary: []string{}}
+	mine.Add(in("sys"))
+	for p, folders := range map[*box.Programs][]string{mine: nil, {Temporary: []string{}}: {in("sys")}} {
+		argv, _, err := p.Outside([]string{"own"}, [][]string{{"own"}}, in("work"), env, nil, folders...)
+		must.OK(t, err)
+		must.Equal(t, "the program", in("late/own"), argv[0])
 	}
 }
 

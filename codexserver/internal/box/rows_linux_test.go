@@ -132,7 +132,7 @@ var kinds = []kind{
 		{name: "open a setuid file", probe: []string{"call", "openat", "-100", "text:new", "0x41", "04755"}, readOnly: "EPERM", write: "EPERM"},
 		{name: "open a setuid file, the old call", probe: []string{"call", "old open", "text:new", "0x41", "04755"}, readOnly: "EPERM", write: "EPERM"},
 		{name: "open a setuid file with openat2", probe: []string{"call", "openat2", "-100", "text:new", "words:0x41,04755,0", "24"}, readOnly: "ENOSYS", write: "ENOSYS"},
-		{name: "open a setuid file without a name", probe: []string{"call", "openat", "-100", "text:.", "0x410001", "04755"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "open a setuid file without a name", probe: []string{"call", "openat", "-100", "text:.", "0x410001", "04755"}, free: "ok|EINVAL", readOnly: "EPERM", write: "EPERM"},
 		{name: "creat a setuid file", probe: []string{"call", "old creat", "text:new", "04755"}, readOnly: "EPERM", write: "EPERM"},
 		{name: "mknod a setuid file", probe: []string{"call", "mknodat", "-100", "text:new", "0104755", "0"}, readOnly: "EPERM", write: "EPERM"},
 		{name: "mknod a setuid file, the old call", probe: []string{"call", "old mknod", "text:new", "0104755", "0"}, readOnly: "EPERM", write: "EPERM"},
