@@ -248,8 +248,10 @@ func TestHostsEnd(t *testing.T) {
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
+			var left run.Leftovers // the child has the socket, still
+			defer left.Close()
 			_, _ = boxtest.Starter(t).Run(ctx, run.Spec{
-				Argv: tt.argv, Dir: "/", Env: h.Environ([]string{"PATH=/usr/bin:/bin"}), Confinement: h, Timeout: time.Minute,
+				Argv: tt.argv, Dir: "/", Env: h.Environ([]string{"PATH=/usr/bin:/bin"}), Confinement: h, Leftovers: &left, Timeout: time.Minute,
 			}, func(_ protocol.OutputStream, launcher []byte) {
 				tt.end(pid([]string{strings.TrimSpace(string(launcher))}), cancel)
 			})
