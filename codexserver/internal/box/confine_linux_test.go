@@ -261,21 +261,18 @@ func TestStartingThread(t *testing.T) {
 		"call kill TID 0", "call rt_sigqueueinfo TID 0 words:0,0xffffffff,0,0,0,0,0,0,0,0,0,0,0,0,0,0", "call pidfd_send_signal process:TID,0x80 0 0 0",
 		"call pidfd_send_signal file:/proc/TID 0 0 0", "owner TID",
 	} {
-		t.Run(probe, func(t *testing.T) {
-			err := confinement.Do(func() error {
-				words := strings.ReplaceAll(probeWord+" threads SELF "+probe, "SELF", self)
-				out, err := exec.Command("/proc/self/exe", strings.Fields(words)...).Output()
-				switch string(out) {
-				case "EACCES", "EPERM":
-				case "ENOSYS": // pidfd_send_signal
-				case "EINVAL": // before Linux 6.9 there are no such descriptors
-				default:
-					t.Errorf("%s, want EACCES or EPERM", out)
-				}
-				return err
-			})
-			must.Check(t, err)
-		})
+		words, out := strings.Fields(strings.ReplaceAll(probeWord+" threads SELF "+probe, "SELF", self)), []byte(nil)
+		must.Check(t, confinement.Do(func() (err error) {
+			out, err = exec.Command("/proc/self/exe", words...).Output()
+			return err
+		}))
+		switch string(out) {
+		case "EACCES", "EPERM":
+		case "ENOSYS": // pidfd_send_signal
+		case "EINVAL": // before Linux 6.9 there are no such descriptors
+		default:
+			t.Errorf("%s: %s, want EACCES or EPERM", probe, out)
+		}
 	}
 	// A signal that arrives before this one came from a command.
 	must.OK(t, unix.Kill(os.Getpid(), unix.SIGUSR1))
