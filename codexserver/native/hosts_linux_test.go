@@ -1,9 +1,7 @@
 package native_test
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/pem"
 	"fmt"
@@ -21,7 +19,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -126,30 +123,22 @@ func (o *online) kept(t *testing.T, event record.Event) (all []record.Line) {
 // that tries to write outside.
 func internet(t *testing.T) http.Handler {
 	t.Helper()
-	repo := t.TempDir()
-	servertest.Git(t, repo, "init", "-q")
-	servertest.Git(t, repo, "commit", "-q", "--allow-empty", "-m", "first")
-	servertest.Git(t, repo, "update-server-info")
-	files := fstest.MapFS{
-		"simple/three/index.html":      {Data: []byte(`<a href="three-1.0.0.tar.gz">three-1.0.0.tar.gz</a>`)},
-		"example.com/m/@v/v1.0.0.info": {Data: []byte(`{"Version":"v1.0.0","Time":"2001-02-03T04:05:06Z"}`)}, "example.com/m/@v/v1.0.0.mod": {Data: []byte("module example.com/m\n")},
+	top := boxtest.Folder(t)
+	boxtest.Lay(t, top, "repo/", "example.com/m/@v/v1.0.0.mod=module example.com/m\n",
+		`example.com/m/@v/v1.0.0.info={"Version":"v1.0.0","Time":"2001-02-03T04:05:06Z"}`, `simple/three/index.html=<a href="three-1.0.0.tar.gz">three-1.0.0.tar.gz</a>`)
+	for _, args := range []string{"init -q", "commit -q --allow-empty -m first", "update-server-info"} {
+		servertest.Git(t, filepath.Join(top, "repo"), strings.Fields(args)...)
 	}
 	const script = `node -e \"try { require('fs').writeFileSync(process.env.HOME + '/evil', 'x') } catch (e) { require('fs').writeFileSync(process.env.INIT_CWD + '/why', e.code) }\"`
 	for name, about := range map[string]string{"one": `"dependencies":{"two":"^1.0.0"}`, "two": `"dependencies":{}`, "three": `"scripts":{"postinstall":"` + script + `"}`} {
 		about = fmt.Sprintf(`"name":%q,"version":"1.0.0",%s`, name, about)
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		w := tar.NewWriter(z)
-		must.OK(t, w.WriteHeader(&tar.Header{Name: "package/package.json", Mode: 0o644, Size: int64(len(about) + 2)}))
-		must.Get(fmt.Fprintf(w, "{%s}", about))(t)
-		must.OK(t, w.Close(), z.Close())
-		files["files/"+name+".tgz"] = &fstest.MapFile{Data: b.Bytes()}
-		files[name] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"name":%q,"dist-tags":{"latest":"1.0.0"},"versions":{"1.0.0":{%s,"dist":{"tarball":"https://registry.example.com/files/%s.tgz"}}}}`, name, about, name)}
+		boxtest.Lay(t, top, "package/package.json={"+about+"}",
+			fmt.Sprintf(`%s={"name":%[1]q,"dist-tags":{"latest":"1.0.0"},"versions":{"1.0.0":{%s,"dist":{"tarball":"https://registry.example.com/%[1]s.tgz"}}}}`, name, about))
+		pack := exec.CommandContext(t.Context(), "tar", "czf", name+".tgz", "package")
+		pack.Dir = top
+		must.OK(t, pack.Run())
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/", http.FileServerFS(files))
-	mux.Handle("/repo/", http.StripPrefix("/repo", http.FileServer(http.Dir(filepath.Join(repo, ".git")))))
-	return mux
+	return http.FileServer(http.Dir(top))
 }
 
 // reach is a command that asks for a host, waits at most a number of seconds, and prints the first line of the answer.
@@ -200,7 +189,7 @@ func TestHosts(t *testing.T) {
 		{"many addresses", "on-request", approval.Rules{}, addresses, elicit.Approved, 0, []string{""}, 15, " and 5 more)"},
 	}
 	programs := map[string][3]string{ // a script, and what the model reads of it with the host and without
-		"git": {"git clone -q https://one.example.com/repo/ copy && git -C copy log --format=%s", "first", "403"},
+		"git": {"git clone -q https://one.example.com/repo/.git copy && git -C copy log --format=%s", "first", "403"},
 		"go": {"GOPATH=$PWD GOCACHE=$PWD/c GOFLAGS=-modcacherw GOPROXY=https://one.example.com GONOSUMDB=* GOENV=off GOTOOLCHAIN=local go list -m -f {{.Time}} example.com/m@v1.0.0",
 			"2001-02-03", "codex-mcp" + no},
 	}
