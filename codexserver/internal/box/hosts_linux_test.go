@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -190,10 +191,10 @@ var hostKinds = []kind{
 	{"", []row{
 		{name: "no memory for an address", probe: []string{"call", "connect", "socket:0", "16", "16"}, hosts: "ok"}, // nothing is done
 		{name: "an option of TCP", probe: []string{"call", "setsockopt", "socket:0", "6", "1", "words:1", "4"}, hosts: "ok"},
-		{name: "a socket's status", probe: []string{"returns", "2", "fcntl", "socket:0x80000", "3"}, hosts: "ok"},
-		{name: "a socket's status that does not wait", probe: []string{"returns", "0x802", "fcntl", "socket:0x800", "3"}, hosts: "ok"},
-		{name: "a socket that a program inherits", probe: []string{"returns", "0", "fcntl", "socket:0x800", "1"}, hosts: "ok"},
-		{name: "a socket that it does not", probe: []string{"returns", "1", "fcntl", "socket:0x80800", "1"}, hosts: "ok"},
+		{name: "status of a socket", probe: []string{"returns", "2", "fcntl", "socket:0x80000", "3"}, hosts: "ok"},
+		{name: "status of a socket that does not wait", probe: []string{"returns", "0x802", "fcntl", "socket:0x800", "3"}, hosts: "ok"},
+		{name: "descriptor of a socket that programs inherit", probe: []string{"returns", "0", "fcntl", "socket:0x800", "1"}, hosts: "ok"},
+		{name: "descriptor of a socket that they do not", probe: []string{"returns", "1", "fcntl", "socket:0x80800", "1"}, hosts: "ok"},
 		{name: "signals meanwhile", probe: []string{"signals"}, hosts: "ok"},
 		{name: "a server in the sandbox", probe: []string{"a server in the sandbox"}, hosts: "ok"},
 		{name: "bind a local name as long as an address of IPv4", probe: []string{"bind", "13-characters"}, hosts: "ok"},
@@ -222,7 +223,7 @@ func TestHostsOnlyThere(t *testing.T) {
 		"ALL_PROXY=" + at, "all_proxy=" + at, "CODEX_SANDBOX_NETWORK_DISABLED=1",
 	}, h.Environ([]string{"A=1", "HTTPS_PROXY=http://user:secret@corp:1", "no_proxy=x", "NO_PROXYX=y"}))
 	// The server's own functions, such as a patch, and git have no launcher.
-	err := h.Do(func() error { return closed(given(0)) })
+	err := h.Do(func() error { _, err := given(0); return err })
 	must.Equal(t, "a function", true, errors.Is(err, unix.EPERM))
 }
 
@@ -253,7 +254,7 @@ func TestHostsEnd(t *testing.T) {
 			_, _ = boxtest.Starter(t).Run(ctx, run.Spec{
 				Argv: tt.argv, Dir: "/", Env: h.Environ([]string{"PATH=/usr/bin:/bin"}), Confinement: h, Leftovers: &left, Timeout: time.Minute,
 			}, func(_ protocol.OutputStream, launcher []byte) {
-				tt.end(pid([]string{strings.TrimSpace(string(launcher))}), cancel)
+				tt.end(must.Get(strconv.Atoi(strings.TrimSpace(string(launcher))))(t), cancel)
 			})
 			h.Close()
 			must.Equal(t, "sockets that were served and closed", tt.want, open.Load())

@@ -100,6 +100,7 @@ var probes = map[string]func(args []string) error{
 	// Files.
 	"write":    func(a []string) error { return os.WriteFile(a[0], []byte("x"), 0o666) },
 	"read":     func(a []string) error { _, err := os.ReadFile(a[0]); return err },
+	"list":     func(a []string) error { _, err := os.ReadDir(a[0]); return err },
 	"truncate": func(a []string) error { return os.Truncate(a[0], 0) },
 	"mkdir":    func(a []string) error { return os.Mkdir(a[0], 0o777) },
 	"remove":   func(a []string) error { return os.Remove(a[0]) },
@@ -113,7 +114,6 @@ var probes = map[string]func(args []string) error{
 
 	"dial": func(a []string) error { return dial(a[0], a[1]) },
 	// The process itself.
-	"returns": func(a []string) error { n, err := call(a[1:]); return differs(err, n, uintptr(numbers(a[:1])[0])) }, // a number
 	"setuid": func(a []string) error { // a program that belongs to root and says so
 		out, err := exec.Command(a[0], probeWord, "uid").Output()
 		return differs(err, string(out), strconv.Itoa(os.Getuid()))
@@ -135,9 +135,12 @@ var probes = map[string]func(args []string) error{
 		value, ok := os.LookupEnv(a[0])
 		return differs(nil, fmt.Sprintf("%t %s", ok, value), a[1])
 	},
-	"call":   func(a []string) error { _, err := call(a); return err },
+	// One system call, and one that must return a number.
+	"call":    func(a []string) error { _, err := call(a); return err },
+	"returns": func(a []string) error { n, err := call(a[1:]); return differs(err, n, uintptr(numbers(a[:1])[0])) },
+	// Threads of other processes.
 	"memory": openMemory,
-	"owner": func(a []string) error { // it receives SIGUSR2 for input on a socket; the test looks whether that has arrived
+	"owner": func(a []string) error { // the thread receives SIGUSR2 for input on a socket; the test looks whether that has arrived
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return err
@@ -148,7 +151,6 @@ var probes = map[string]func(args []string) error{
 		_, err = unix.Write(pair[1], []byte("x"))
 		return errors.Join(err, unix.Close(pair[0]), unix.Close(pair[1]), unix.EPERM)
 	},
-	"list": func(a []string) error { _, err := os.ReadDir(a[0]); return err },
 }
 
 func differs[T comparable](err error, got, want T) error {
@@ -157,8 +159,6 @@ func differs[T comparable](err error, got, want T) error {
 	}
 	return err
 }
-
-func pid(args []string) int { return int(numbers(args[:1])[0]) }
 
 // openMemory opens a file that holds a thread's memory. Some kernels open it for a thread
 // that has ended, and it is empty then.
@@ -283,13 +283,6 @@ func call(a []string) (result uintptr, err error) {
 		err = errno
 	}
 	return result, err
-}
-
-func closed(fd int, err error) error {
-	if err == nil {
-		unix.Close(fd)
-	}
-	return err
 }
 
 // numbers reads numbers in any base, also those that need all bits.
