@@ -62,6 +62,7 @@ func TestNoSocketOfIP(t *testing.T) {
 		check(unix.SYS_SETSOCKOPT, option, pass, 3, length, 1)
 	}
 	check(unix.SYS_SENDTO, no, no, 3, 0, 0, unix.MSG_FASTOPEN, 0x1000, 16)
+	check(unix.SYS_SENDTO, no, no, 3, 0, 0, 0, 1<<32, 16)
 	for _, from := range foreign {
 		check(from+unix.SYS_SOCKET, missing, missing, unix.AF_INET, unix.SOCK_STREAM)
 	}

@@ -219,8 +219,8 @@ var kinds = []kind{
 		{name: "scheduler's attributes of another process", probe: []string{"call", "sched_setattr", "@other", "words:56,0,19,0,0,0,0", "0"}, readOnly: "EPERM", write: "EPERM"},
 		{name: "scheduler's parameter of another process", probe: []string{"call", "sched_setparam", "@other", "words:0"}, readOnly: "EPERM", write: "EPERM"},
 		{name: "disk priority of another process", probe: []string{"call", "ioprio_set", "1", "@other", "0x4006"}, readOnly: "EPERM", write: "EPERM"},
-		{name: "priority of all processes of a user", probe: []string{"call", "setpriority", "2", "54321", "0"}, free: "ESRCH", readOnly: "EPERM", write: "EPERM"},
-		{name: "disk priority of all processes of a user", probe: []string{"call", "ioprio_set", "3", "54321", "0x4000"}, free: "ESRCH", readOnly: "EPERM", write: "EPERM"},
+		{name: "priority of a group", probe: []string{"call", "setpriority", "1", "0", "19"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "disk priority of a group", probe: []string{"call", "ioprio_set", "2", "0", "0x4006"}, readOnly: "EPERM", write: "EPERM"},
 	}},
 	{"put words into a terminal", []row{
 		{name: "TIOCSTI", probe: []string{"call", "ioctl", "0", "0x5412", "words:0"}, free: "ENOTTY", readOnly: "EPERM", write: "EPERM"},
