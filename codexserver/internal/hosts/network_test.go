@@ -202,6 +202,7 @@ func TestWaiting(t *testing.T) {
 			late := open(t, n, connect("two.example.com")+"early")
 			synctest.Wait()
 			must.Equal(t, "all", fmt.Sprintf("one.example.com %q true %t\ntwo.example.com \"the command has ended\" true false\n", answer, want == well), came(n))
+			must.Get(io.ReadAll(patient))(t) // to its end, which is that of the network
 			must.Equal(t, "withdrawn", "403 codex-mcp: two.example.com was refused: the command has ended", status(late))
 		})
 	}
