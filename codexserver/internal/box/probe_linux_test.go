@@ -113,6 +113,7 @@ var probes = map[string]func(args []string) error{
 	"times": func(a []string) error { return os.Chtimes(a[0], time.Unix(1, 0), time.Unix(1, 0)) },
 
 	"dial": func(a []string) error { return dial(a[0], a[1]) },
+	"run":  func(a []string) error { return exec.Command(a[0], a[1:]...).Run() },
 	// The process itself.
 	"setuid": func(a []string) error { // a program that belongs to root and says so
 		out, err := exec.Command(a[0], probeWord, "uid").Output()
