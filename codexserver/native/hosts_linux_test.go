@@ -71,7 +71,7 @@ func newOnline(t *testing.T, h http.Handler, policy protocol.ApprovalPolicy, rul
 	o.engine = open(t, native.Options{CodexHome: o.home, Hosts: true, Environ: []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + o.dir, "LC_ALL=C", "SSL_CERT_FILE=" + ca, "GIT_SSL_CAINFO=" + ca, "npm_config_cafile=" + ca,
 		"npm_config_registry=https://registry.example.com/", "npm_config_cache=" + o.dir + "/cache", "npm_config_update_notifier=false",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "NODE_EXTRA_CA_CERTS=" + ca,
 	}})
 	native.SetHosts(o.engine, &hosts.Proxy{
 		Resolve: func(_ context.Context, host string) ([]netip.Addr, error) {
@@ -200,6 +200,9 @@ func TestHosts(t *testing.T) {
 			"python3": {`python3 -c 'import urllib.request as u; print(u.urlopen("https://one.example.com/three").read())'`, `"latest`, "codex-mcp" + no},
 			"pip":     {"pip --isolated index versions three --cert $SSL_CERT_FILE -i https://one.example.com/simple", "1.0.0", "codex-mcp" + no},
 		})
+		if npm := os.Getenv("CODEX_NPM"); npm != "" { // of .ci/run, with a Node that knows proxies
+			programs["node"] = [3]string{npm + `/typescript/node_modules/.bin/node -e 'fetch("https://one.example.com/three").then(r => r.text()).then(console.log)'`, `"latest`, "fetch failed"}
+		}
 	}
 	for program, is := range programs {
 		rows = append(rows,
