@@ -242,9 +242,7 @@ func TestPrograms(t *testing.T) {
 		go build . && test -n "$(ls $GOCACHE)"`,
 	} {
 		res := ran(t, run.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: env, Confinement: c, Timeout: 5 * time.Minute})
-		if res.ExitCode != 0 {
-			t.Errorf("%s\n%d %s", script, res.ExitCode, res.Aggregated)
-		}
+		must.Equal(t, script+": "+res.Aggregated, 0, res.ExitCode)
 	}
 }
 
@@ -276,9 +274,7 @@ func TestStartingThread(t *testing.T) {
 	}
 	// A signal that arrives before this one came from a command.
 	must.OK(t, unix.Kill(os.Getpid(), unix.SIGUSR1))
-	if got := <-signals; got != unix.SIGUSR1 {
-		t.Errorf("a command sent the server %v", got)
-	}
+	must.Equal(t, "the first signal", os.Signal(unix.SIGUSR1), <-signals)
 }
 
 // TestOtherCommands checks that a command cannot reach another one of the same confinement.

@@ -213,9 +213,7 @@ func TestHostsOnlyThere(t *testing.T) {
 		policy  protocol.SandboxPolicy
 	}{{box.Options{}, write()}, {box.Options{Hosts: true}, readOnly}, {box.Options{Hosts: true}, online}, {box.Options{Hosts: true, Helper: []string{"true"}}, write()}} {
 		c := must.Get(box.New(tt.options).Confine(tt.policy, "/", nil))(t)
-		if c.Hosts() != nil {
-			t.Errorf("%+v with %+v has hosts", tt.policy, tt.options)
-		}
+		must.Equal(t, fmt.Sprintf("%+v with %+v has hosts", tt.policy, tt.options), false, c.Hosts() != nil)
 	}
 	const at = "http://127.0.0.1:3128"
 	must.Equal(t, "with hosts", []string{

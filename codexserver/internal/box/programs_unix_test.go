@@ -121,12 +121,10 @@ func TestStartAgain(t *testing.T) {
 	for path, want := range map[string]bool{"safe/tool": false, "other/link/tool": true, "w/x": true, "safe/missing": true} {
 		must.Equal(t, path+" is writable", want, b.programs.Writable(b.at(path)))
 	}
-	if _, err := b.programs.Find("safe/missing", b.top, ""); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing program: %v", err)
-	}
-	if _, err := b.programs.Find("missing", b.top, b.at("safe")); !errors.Is(err, exec.ErrNotFound) {
-		t.Errorf("a missing program, by its name: %v", err)
-	}
+	_, err := b.programs.Find("safe/missing", b.top, "")
+	must.Equal(t, "a missing program is not there", true, errors.Is(err, fs.ErrNotExist))
+	_, err = b.programs.Find("missing", b.top, b.at("safe"))
+	must.Equal(t, "a missing program is not found", true, errors.Is(err, exec.ErrNotFound))
 	more := &box.Programs{Temporary: []string{}, More: b.programs.Folders}
 	must.Equal(t, "in a folder of More", false, finds(t, more, "tool", "", b.at("other/link")))
 }
@@ -290,9 +288,7 @@ func TestOutside(t *testing.T) {
 		if got := strings.Join(argv, "|"); got != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("%s: %q, %v, want %q", tt.argv, got, err, tt.want)
 		}
-		if err == nil && !slices.Contains(environ, "PATH="+path) {
-			t.Errorf("%s: the environment is %q", tt.argv, environ)
-		}
+		must.Equal(t, tt.argv+" has its PATH", err == nil, slices.Contains(environ, "PATH="+path))
 	}
 	// A folder that became writable meanwhile, and one of another conversation.
 	mine := &box.Programs{Temporary: []string{}}

@@ -7,6 +7,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // flaws are the commands of published flaws of other agents, which ran there without a question, by the ids under which they
@@ -53,9 +54,7 @@ var flaws = []struct {
 // is a sandbox or not, by both lists of commands that are known to be safe.
 func TestPublishedFlaws(t *testing.T) {
 	for _, script := range []string{"ls", "echo x && cat f | wc -l", "rg -n pat", "find . -name x", "git status", "sed -n 1,2p x"} {
-		if !decide.KnownSafe(bash(script), false) { // else the rows show nothing
-			t.Errorf("%s is not known to be safe", script)
-		}
+		must.Equal(t, script+" is known to be safe", true, decide.KnownSafe(bash(script), false)) // else the rows show nothing
 	}
 	for _, flaw := range flaws {
 		t.Run(flaw.id, func(t *testing.T) {

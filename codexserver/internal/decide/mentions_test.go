@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -17,13 +18,9 @@ func TestNames(t *testing.T) {
 	names := []string{"tool", "TOOL", "tool.exe", "Tool.CMD", `C:\bin\tool.exe`, "C:/bin/tool", `c:\other\TOOL.bat`}
 	for _, rule := range names {
 		for _, program := range names {
-			if !decide.Mentions([][]string{{rule}}, []string{program}) {
-				t.Errorf("a rule for %s does not cover %s", rule, program)
-			}
+			must.Equal(t, "a rule for "+rule+" covers "+program, true, decide.Mentions([][]string{{rule}}, []string{program}))
 		}
-		if decide.Mentions([][]string{{rule}}, []string{"tools"}) {
-			t.Errorf("a rule for %s covers tools", rule)
-		}
+		must.Equal(t, "a rule for "+rule+" covers tools", false, decide.Mentions([][]string{{rule}}, []string{"tools"}))
 	}
 	for program, short := range map[string]bool{
 		"DOCKER~1.EXE": true, `C:\bin\docker~12`: true, "DOA1B2~1": true, "docker": false, "dock~": false, "POD~1": false, "d~1": false,
@@ -111,18 +108,14 @@ func TestMentions(t *testing.T) {
 			argv = nil
 		}
 		must.Equal(t, tt.argv, tt.want, decide.Mentions(rules, argv))
-		if decide.Mentions(nil, argv) || decide.Mentions([][]string{{}}, argv) {
-			t.Errorf("%.80q: mentioned without rules", tt.argv)
-		}
+		must.Equal(t, tt.argv+" without rules", false, decide.Mentions(nil, argv) || decide.Mentions([][]string{{}}, argv))
 	}
 	nested := "git push"
 	for range 10 {
 		nested = shellword.Join([]string{"sh", "-c", nested})
 	}
 	for _, script := range []string{nested, nested + "; ls"} {
-		if !decide.Mentions(rules, bash(script)) {
-			t.Error("ten shells in each other mention nothing")
-		}
+		must.Equal(t, "ten shells in each other", true, decide.Mentions(rules, bash(script)))
 	}
 }
 
@@ -142,17 +135,12 @@ func TestMentionedWords(t *testing.T) {
 		rule := want
 		if want[len(want)-1] == "" {
 			rule = append(want[:len(want)-1:len(want)-1], "whatever")
-			if !decide.Mentions([][]string{rule}, bash(script)) {
-				t.Errorf("%q cannot have %q", script, rule)
-			}
+			must.Equal(t, fmt.Sprintf("%q may have %q", script, rule), true, decide.Mentions([][]string{rule}, bash(script)))
 			rule = want[:len(want)-1]
 		}
-		if !decide.Mentions([][]string{rule}, bash(script)) {
-			t.Errorf("%q does not have %q", script, rule)
-		}
-		if other := append(slices.Clone(rule[:len(rule)-1]), rule[len(rule)-1]+"x"); decide.Mentions([][]string{other}, bash(script)) {
-			t.Errorf("%q has %q", script, other)
-		}
+		other := append(slices.Clone(rule[:len(rule)-1]), rule[len(rule)-1]+"x")
+		must.Equal(t, fmt.Sprintf("%q has %q", script, rule), true, decide.Mentions([][]string{rule}, bash(script)))
+		must.Equal(t, fmt.Sprintf("%q has %q", script, other), false, decide.Mentions([][]string{other}, bash(script)))
 	}
 }
 
@@ -196,18 +184,12 @@ func TestLimit(t *testing.T) {
 		for _, err := range decide.Statements(text) {
 			last = err
 		}
-		if errors.Is(last, decide.ErrScript) != tt.limit {
-			t.Errorf("%q: the statements end with %v, want the limit: %t", tt.repeat, last, tt.limit)
-		}
+		must.Equal(t, tt.repeat+": the statements end with the limit", tt.limit, errors.Is(last, decide.ErrScript))
 	}
 	nested := strings.Repeat("( ", 100) + "a" + strings.Repeat(" )", 100)
-	if _, err := decide.ParseFile(nested); err != nil {
-		t.Errorf("a hundred subshells in each other: %v", err)
-	}
+	must.Get(decide.ParseFile(nested))(t)
 	long := "a <<'EOF'\n" + strings.Repeat("((((\n", decide.MaxScript/5-3) + "EOF\n"
-	if _, err := decide.ParseFile(long); err != nil {
-		t.Errorf("a long here-document: %v", err)
-	}
+	must.Get(decide.ParseFile(long))(t)
 }
 
 // TestEveryShell checks that rules that deny see into the scripts of every shell, however it is
@@ -216,9 +198,7 @@ func TestEveryShell(t *testing.T) {
 	known := []string{"bash", "sh", "zsh", "dash", "ksh"}
 	for _, shell := range append(slices.Clone(known), "ash", "csh", "fish", "mksh", "pdksh", "rbash", "tcsh", "yash") {
 		for _, name := range []string{shell, "/bin/" + shell, `C:\tools\` + shell + ".EXE", "-" + shell, shell + ".exe", shell + ".Com. "} {
-			if !decide.Mentions([][]string{{"rm", "x"}}, []string{name, "-c", "ls; rm x"}) {
-				t.Errorf("%s: rm is not mentioned", name)
-			}
+			must.Equal(t, name+" mentions rm", true, decide.Mentions([][]string{{"rm", "x"}}, []string{name, "-c", "ls; rm x"}))
 			commands, plain := decide.Commands([]string{name, "-c", "ls"})
 			if want := (name == shell || name == "/bin/"+shell) && slices.Contains(known, shell); plain != want || want && !slices.EqualFunc(commands, [][]string{{"ls"}}, slices.Equal) {
 				t.Errorf("%s: %q, plain %v", name, commands, plain)

@@ -74,9 +74,7 @@ func TestKnownSafeAsRecorded(t *testing.T) {
 	for _, r := range readLines[row](t, "testdata/commands.ndjson") {
 		want := r.Safe && !slices.ContainsFunc(away, func(c []string) bool { return slices.Equal(c, r.Command) })
 		must.Equal(t, fmt.Sprintf("%q is known to be safe", r.Command), want, decide.KnownSafe(r.Command, false))
-		if decide.KnownSafe(r.Command, true) && !want {
-			t.Errorf("%q: safe by the strict rules alone", r.Command)
-		}
+		must.Equal(t, fmt.Sprintf("%q is safe by the strict rules alone", r.Command), false, decide.KnownSafe(r.Command, true) && !want)
 	}
 }
 
@@ -99,9 +97,7 @@ func TestKnownSafeEdges(t *testing.T) {
 	} {
 		must.Equal(t, fmt.Sprintf("%.20q", script), want, decide.KnownSafe(bash(script), false))
 	}
-	if decide.KnownSafe(nil, false) || decide.KnownSafe([]string{}, false) {
-		t.Error("no command is known to be safe")
-	}
+	must.Equal(t, "no command is known to be safe", false, decide.KnownSafe(nil, false) || decide.KnownSafe([]string{}, false))
 }
 
 // TestDecide has what the table of policies leaves out. [TestPolicies] compares the rest.

@@ -31,30 +31,20 @@ func TestLeftovers(t *testing.T) {
 		Argv: []string{"sh", "-c", `(setsid sh -c "while sleep 0.01; do echo tick; done # $1" &) ; sleep 1000.$1 & echo done`, "sh", mark},
 		Dir:  "/", Env: path, Leftovers: &left,
 	}
-	res, err := processes.Run(t.Context(), spec, nil)
-	if err != nil || res.ExitCode != 0 || !strings.Contains(res.Stdout, "done\n") {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	daemons := find(mark)
-	if len(commandLines(daemons)) != 2 {
-		t.Errorf("left: %v, want two processes", daemons)
-	}
+	res := must.Get(processes.Run(t.Context(), spec, nil))(t)
+	must.Equal(t, "it ended", true, res.ExitCode == 0 && strings.Contains(res.Stdout, "done\n"))
+	daemons := commandLines(find(mark))
+	must.Equal(t, "left", 2, len(daemons))
 	// Longer than a daemon lives that writes to a pipe without a reader.
 	spec.Argv = []string{"sleep", "0.3"}
 	must.Get(processes.Run(t.Context(), spec, nil))(t)
-	if now := find(mark); len(commandLines(now)) != 2 {
-		t.Errorf("of %v only %v is left", daemons, now)
-	}
+	must.Equal(t, "left still", daemons, commandLines(find(mark)))
 	left.Close()
-	if now := find(mark); len(now) != 0 {
-		t.Errorf("after Close: %v", now)
-	}
+	must.Equal(t, "left after Close", none, find(mark))
 
 	spec.Argv = []string{"sh", "-c", "sleep 1000.$0 &", mark}
 	must.Get(processes.Run(t.Context(), spec, nil))(t)
-	if now := find(mark); len(now) != 0 {
-		t.Errorf("left after Close: %v", now)
-	}
+	must.Equal(t, "left by another command after Close", none, find(mark))
 }
 
 // TestTakenPID has a daemon give an orphan the process id of the command, which has ended. Its end is not the command's.
@@ -249,9 +239,7 @@ func TestConnect(t *testing.T) {
 			if tt.code == 0 && err != nil || tt.code != 0 && (!errors.As(err, &exit) || exit.ExitCode() != tt.code) {
 				t.Errorf("error %v, want code %d", err, tt.code)
 			}
-			if left := find(mark); len(left) != 0 {
-				t.Errorf("left: %v", left)
-			}
+			must.Equal(t, "left", none, find(mark))
 		})
 	}
 }
@@ -259,11 +247,8 @@ func TestConnect(t *testing.T) {
 // TestReady starts nothing in a program whose main does not call Main.
 func TestReady(t *testing.T) {
 	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, withoutMain+"=1") }, func(t *testing.T) {
-		if run.Ready() == nil {
-			t.Error("ready")
-		}
-		if _, err := (&run.Starter{}).Run(t.Context(), run.Spec{Argv: []string{"/bin/true"}, Dir: "/"}, nil); err == nil {
-			t.Error("it ran")
-		}
+		must.Equal(t, "ready", false, run.Ready() == nil)
+		_, err := (&run.Starter{}).Run(t.Context(), run.Spec{Argv: []string{"/bin/true"}, Dir: "/"}, nil)
+		must.Equal(t, "it ran", false, err == nil)
 	})
 }

@@ -97,9 +97,7 @@ func TestTreeIsGone(t *testing.T) {
 						gone = -1
 					}
 				}
-				if len(left) > 0 {
-					t.Errorf("left over: %v", left)
-				}
+				must.Equal(t, "left over", none, left)
 				return
 			}
 			res, err := processes.Run(ctx, spec, onOutput)
@@ -107,18 +105,14 @@ func TestTreeIsGone(t *testing.T) {
 				if start := (*run.StartError)(nil); err == nil && (res.ExitCode != -1 || !strings.Contains(res.Stderr, run.ErrLost.Error())) || err != nil && !errors.As(err, &start) {
 					t.Errorf("%+v, %v", res, err)
 				}
-				if left := find("2000." + mark); len(left) > 0 {
-					t.Errorf("left over in the session: %v", left)
-				}
+				must.Equal(t, "left over in the session", none, find("2000."+mark))
 				killByMark(mark, "")
 				return
 			}
 			if !errors.Is(err, wantErr) || err == nil && res.ExitCode != wantCode {
 				t.Errorf("%+v, %v", res, err)
 			}
-			if left := find(mark); len(left) > 0 {
-				t.Errorf("left over: %v", left)
-			}
+			must.Equal(t, "left over", none, find(mark))
 		})
 	}
 }
@@ -141,6 +135,9 @@ func serve(words string) int {
 	fmt.Fprintln(os.Stderr, err)
 	return 1
 }
+
+// none are no processes, as find returns them.
+var none = map[string]string{}
 
 // find returns the processes with mark in their command lines.
 func find(mark string) map[string]string {

@@ -19,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -52,10 +51,7 @@ func TestStore(t *testing.T) {
 		t.Error("a rule was removed twice")
 	}
 	one.Number, ann.Number = 1, 3
-	got, err := s.List()
-	if diff := cmp.Diff([]rulefile.Kept{one, ann}, got, cmpopts.IgnoreTypes(time.Time{})); diff != "" || err != nil {
-		t.Errorf("%v, (-want +got):\n%s", err, diff)
-	}
+	must.Equal(t, "the rules", []rulefile.Kept{one, ann}, must.Get(s.List())(t), cmpopts.IgnoreTypes(time.Time{}))
 	for _, k := range []rulefile.Kept{
 		{Rule: one.Rule}, {By: "client"},
 		accepted(rulefile.Rule{Host: "a.com", Prefix: []string{"make"}}), accepted(rulefile.Rule{Host: "a.com", Folder: abs("/work")}),
@@ -83,13 +79,9 @@ func TestTwoServers(t *testing.T) {
 	}
 	group.Wait()
 	one, two := newStore(home), newStore(home)
-	rules, err := one.List()
-	if err != nil || len(rules) != n {
-		t.Fatalf("%d rules, %v", len(rules), err)
-	}
-	if left, err := filepath.Glob(filepath.Join(home, "codex-mcp", ".tmp-*")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %q, %v", left, err)
-	}
+	rules := must.Get(one.List())(t)
+	must.Equal(t, "rules", n, len(rules))
+	must.Equal(t, "left behind", 0, len(must.Get(filepath.Glob(filepath.Join(home, "codex-mcp", ".tmp-*")))(t)))
 	// A rule that one server removes is gone in the other at once.
 	q := question(t.TempDir())
 	allow(t, one, q)
@@ -98,9 +90,8 @@ func TestTwoServers(t *testing.T) {
 	}
 	rules, _ = one.List()
 	must.OK(t, one.Remove(rules[len(rules)-1].Number))
-	if _, ok, _ := two.Allows(q, ""); ok {
-		t.Error("the other server still has the rule")
-	}
+	_, ok, _ := two.Allows(q, "")
+	must.Equal(t, "the other server has the rule", false, ok)
 }
 
 func abs(path string) string {
@@ -317,13 +308,9 @@ func TestMirror(t *testing.T) {
 	s := open(home, 1)
 	must.Get(s.Add(accepted(rulefile.Rule{Prefix: []string{"make"}})))(t)
 	next := open(t.TempDir(), 2)
-	if rules, err := next.List(); err != nil || len(rules) != 1 {
-		t.Errorf("%v, %v", rules, err)
-	}
+	must.Equal(t, "rules", 1, len(must.Get(next.List())(t)))
 	if _, err := s.Add(accepted(rulefile.Rule{Prefix: []string{"dd"}})); !errors.Is(err, worker.ErrFenced) {
 		t.Error(err)
 	}
-	if rules, err := s.List(); err != nil || len(rules) != 1 {
-		t.Errorf("%v, %v", rules, err)
-	}
+	must.Equal(t, "rules of the server before", 1, len(must.Get(s.List())(t)))
 }
