@@ -72,6 +72,7 @@ step_hosts() { # Copilot CLI, Gemini CLI, opencode, Cline, Continue, and Claude 
 
 step_soak() { # both engines' servers under faults for $SOAK, at least 2m, and every test with all that it can do, once more with the detector
   local bin
+  needs curl wget python3 pip # which reach a host
   bin=$(mktemp -d)
   go build -o "$bin" ./codexserver/cmd/codex-mcp
   go build -C test/bench -o "$bin" ./soak
