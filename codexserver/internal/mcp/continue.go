@@ -27,13 +27,10 @@ func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask *ap
 		if !s.server.Tasks.continues() || now.Resume() == nil {
 			return
 		}
-		r, changed := taskfile.Resume{Form: able(), Host: tc.Host, Background: true}, now.Changed()
-		file, err := s.newFile(tool, now, r)
-		if err != nil {
+		t := &task{session: s, file: taskfile.Task{Tool: tool, Resume: &taskfile.Resume{Form: able(), Host: tc.Host, Background: true}}}
+		if err := t.create(now); err != nil {
 			s.Log().Warn("a turn in the background would not survive this server", "error", err)
-			return
 		}
-		s.keepInBackground(now, changed, file, r)
 	}
 }
 
@@ -92,12 +89,10 @@ func (s *Session) continued(id string, ask *approve.Place) error {
 	if err != nil {
 		return err
 	}
-	k := *file.Resume
-	cut := tools.Unfinished{Thread: file.Thread(), Resume: k.Turn, Did: file.Did}
-	if k.Background {
-		err = s.continueInBackground(file, k, cut, ask)
+	if file.Resume.Background {
+		err = s.continueInBackground(file, ask)
 	} else {
-		err = s.continueCall(file, k, cut)
+		err = s.continueCall(file)
 	}
 	if err != nil {
 		return errors.Join(err, giveUp())
@@ -106,7 +101,8 @@ func (s *Session) continued(id string, ask *approve.Place) error {
 }
 
 // continueCall continues the call of a task.
-func (s *Session) continueCall(file taskfile.Task, k taskfile.Resume, cut tools.Unfinished) error {
+func (s *Session) continueCall(file taskfile.Task) error {
+	k := file.Resume
 	client := elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
 	if k.Form {
 		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
@@ -118,12 +114,12 @@ func (s *Session) continueCall(file taskfile.Task, k taskfile.Resume, cut tools.
 	}
 	c := s.unstarted(jsonrpc.ID{}, file.Tool, client, true)
 	c.inbox.life, c.alone = k.Life, true
-	t := &task{session: s, call: c, resume: k, file: file}
+	t := &task{session: s, call: c, file: file}
 	c.leave, c.call.Begun = leave, func(now *turn.Turn) {
 		c.begin(now)
 		t.keep(now, now.Changed())
 	}
-	run, err := s.server.Tools.Continue(c.ctx, c.call, cut, false)
+	run, err := s.server.Tools.Continue(c.ctx, c.call, file.Thread(), k.Turn, &file.Did, false)
 	if err != nil {
 		c.cancel(nil)
 		leave()
@@ -137,16 +133,16 @@ func (s *Session) continueCall(file taskfile.Task, k taskfile.Resume, cut tools.
 }
 
 // continueInBackground continues a turn in the background.
-func (s *Session) continueInBackground(file taskfile.Task, k taskfile.Resume, cut tools.Unfinished, ask *approve.Place) error {
+func (s *Session) continueInBackground(file taskfile.Task, ask *approve.Place) error {
 	tasks := s.server.Tasks
-	a := thread.Attend{Ask: ask, Comes: s.comes(k.Form)}
+	a := thread.Attend{Ask: ask, Comes: s.comes(file.Resume.Form)}
 	if !a.Comes {
 		a.Ask = nil
 	}
-	tc := s.call(jsonrpc.ID{}, k.Host, a, a)
+	tc := s.call(jsonrpc.ID{}, file.Resume.Host, a, a)
 	var now *turn.Turn
 	tc.Survival.Durable, tc.Begun = true, func(begun *turn.Turn) { now = begun }
-	run, err := s.server.Tools.Continue(s.ctx, tc, cut, true)
+	run, err := s.server.Tools.Continue(s.ctx, tc, file.Thread(), file.Resume.Turn, &file.Did, true)
 	if err != nil {
 		return err
 	}
@@ -154,6 +150,6 @@ func (s *Session) continueInBackground(file taskfile.Task, k taskfile.Resume, cu
 	if now == nil {
 		return tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}
-	s.keepInBackground(now, now.Changed(), file, k)
+	(&task{session: s, file: file}).keep(now, now.Changed())
 	return nil
 }

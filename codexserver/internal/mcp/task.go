@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -13,24 +14,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-const (
-	// questionLife is how long the questions of a call that may become a task stay open. It is
-	// long, because the user of a task only looks from time to time.
-	questionLife = time.Hour
-	// fileTick is how often a changed status message is written to the file of a task, where
-	// other processes read it.
-	fileTick = 5 * time.Second
-)
+// questionLife is how long the questions of a call that may become a task stay open. It is
+// long, because the user of a task only looks from time to time.
+const questionLife = time.Hour
 
-// task is a call that its client polls, or only the file of a task that this process does not serve. The call's mutex
-// guards it.
+// task is a call that its client polls, a turn in the background, which has a file for the next server, or only the file
+// of a task that this process does not serve. The mutex of the session's calls guards it.
 type task struct {
 	session   *Session
-	call      *call           // nil for a file
-	owner     taskfile.Owner  // of a file
-	resume    taskfile.Resume // for the next server, without the turn
-	file      taskfile.Task   // as last written, or at its end perhaps only in memory
-	cancelled bool            // by the client
+	call      *call          // nil for a turn in the background, and for a file
+	owner     taskfile.Owner // of a file
+	file      taskfile.Task  // as last written, or at its end perhaps only in memory
+	cancelled bool           // by the client
 }
 
 // becomeTask makes the call a task and returns the answer for its client, which
@@ -44,102 +39,93 @@ func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	if now == nil || c.call.InBackground() { // which is answered soon
 		return nil
 	}
-	t := &task{session: c.session, call: c, resume: taskfile.Resume{Form: c.inbox.canAsk, Host: c.call.Host}}
-	changed := now.Changed()
-	file, err := c.session.newFile(c.tool, now, t.resume)
-	if err != nil {
+	t := &task{session: c.session, call: c, file: taskfile.Task{Tool: c.tool, Resume: &taskfile.Resume{Form: c.inbox.canAsk, Host: c.call.Host}}}
+	if err := t.create(now); err != nil {
 		c.session.Log().Warn("a call does not become a task", "error", err)
 		c.update(func() { c.taskable, c.late, c.outlet.quiet = false, false, false }) // the request has a deadline now
 		return nil
 	}
-	t.file = file
-	c.session.add(t)
 	var created *modern.CreateTaskResult
 	c.update(func() {
 		c.alone = true
 		created = t.shared(c.words()).Created()
 		created.Meta, created.Status = c.session.server.meta(), c.status(can)
 	})
-	t.keep(now, changed)
 	return created
 }
 
-// keep keeps the file of the task until the end of its turn, and then writes the result of the call.
-func (t *task) keep(now *turn.Turn, changed <-chan struct{}) {
-	t.session.Go(func() {
-		t.session.keep(now, changed, t.file, t.resume, func(file taskfile.Task) {
-			t.call.mu.Lock()
-			defer t.call.mu.Unlock()
-			t.file = file
-		})
-		<-t.call.done
-		t.end()
-	})
-}
-
-// newFile writes the first file of a turn of a call of a tool, with a new id, and what it has done.
-func (s *Session) newFile(tool string, now *turn.Turn, r taskfile.Resume) (file taskfile.Task, err error) {
-	file = taskfile.Task{Principal: s.principal(), Tool: tool, Status: modern.TaskStatusWorking, Message: "in the background"}
-	says(&file, now, r)
-	if file.ID, err = taskfile.NewID(now.ThreadID()); err != nil {
-		return file, err
+// create writes the first file of the turn, with a new id and what it has done, and keeps it.
+func (t *task) create(now *turn.Turn) (err error) {
+	changed := now.Changed()
+	t.file.Principal, t.file.Status, t.file.Message = t.session.principal(), modern.TaskStatusWorking, "in the background"
+	t.says(&t.file, now)
+	if t.file.ID, err = taskfile.NewID(now.ThreadID()); err == nil {
+		t.file, err = t.session.server.Tasks.store.Create(t.file)
 	}
-	return s.server.Tasks.store.Create(file)
+	if err != nil {
+		return err
+	}
+	if t.call != nil {
+		t.session.add(t)
+	}
+	t.keep(now, changed)
+	return nil
 }
 
 // says makes a file say what its turn does and has done.
-func says(file *taskfile.Task, now *turn.Turn, r taskfile.Resume) {
-	if state := now.State(); !r.Background {
+func (t *task) says(file *taskfile.Task, now *turn.Turn) {
+	if state := now.State(); t.call != nil {
 		file.Status, file.Message = modern.TaskStatusWorking, state.Words()
 		if state.Status == protocol.StatusWaiting {
 			file.Status = modern.TaskStatusInputRequired
 		}
 	}
-	file.Did, file.Resume = now.Did(), nil
-	if r.Turn = now.Resume(); r.Turn != nil { // another server can continue it
-		file.Resume = &r
+	file.Did = now.Did()
+	if r := now.Resume(); r != nil {
+		file.Resume.Turn = *r
+	} else { // no other server continues it from now on
+		file.Resume = nil
 	}
 }
 
-// keep writes into a file what its turn does until it ends. It begins when something changes, so that the file of a server
-// that was killed has what ran but for the last milliseconds, which the log of approvals has. Changed is closed when something has since the file was written. Kept gets each file.
-func (s *Session) keep(now *turn.Turn, changed <-chan struct{}, file taskfile.Task, r taskfile.Resume, kept func(taskfile.Task)) {
-	ticker := time.NewTicker(fileTick)
-	defer ticker.Stop()
-	for {
-		next := file
-		select {
-		case <-changed:
-			changed = now.Changed()
-			says(&next, now, r)
-		case <-ticker.C:
-			if says(&next, now, r); next.Message == file.Message {
-				continue
+// keep writes into the file what its turn does until it ends, and then the result of the call; it removes that of a turn
+// in the background. It writes when something changes, so that the file of a server that was killed has what ran but for
+// the last milliseconds, which the log of approvals has. Changed is closed when something has since the file was written.
+func (t *task) keep(now *turn.Turn, changed <-chan struct{}) {
+	t.session.Go(func() {
+		for !tools.Over(now.Done()) {
+			select {
+			case <-changed:
+				changed = now.Changed()
+				file := t.file // only this goroutine changes it
+				t.says(&file, now)
+				if err := t.write(file); err != nil {
+					t.session.Log().Warn("the file of a task", "task", file.ID, "error", err)
+				}
+			case <-now.Done():
 			}
-		case <-now.Done():
-			return
 		}
-		var err error
-		if file, err = s.server.Tasks.store.Update(next); err != nil { // it is kept in memory
-			s.Log().Warn("the file of a task", "task", file.ID, "error", err)
-		}
-		kept(file)
-	}
-}
-
-// keepInBackground keeps the file of a turn in the background, which nobody polls, and removes it at the end.
-func (s *Session) keepInBackground(now *turn.Turn, changed <-chan struct{}, file taskfile.Task, r taskfile.Resume) {
-	s.Go(func() {
-		s.keep(now, changed, file, r, func(taskfile.Task) {})
-		if err := s.server.Tasks.store.Remove(file.ID); err != nil {
-			s.Log().Warn("the file of a task", "task", file.ID, "error", err)
+		if t.call != nil {
+			<-t.call.done
+			t.end()
+		} else if err := t.session.server.Tasks.store.Remove(t.file.ID); err != nil {
+			t.session.Log().Warn("the file of a task", "task", t.file.ID, "error", err)
 		}
 	})
 }
 
+// write writes the file. After an error it is only in memory.
+func (t *task) write(file taskfile.Task) error {
+	file, err := t.session.server.Tasks.store.Update(file)
+	t.session.calls.mu.Lock()
+	defer t.session.calls.mu.Unlock()
+	t.file = file
+	return err
+}
+
 // end writes the result of the task. If it cannot be written the task is kept in memory.
 func (t *task) end() {
-	c, tasks := t.call, t.call.session.server.Tasks
+	c, tasks := t.call, t.session.server.Tasks
 	c.mu.Lock()
 	file, cancelled := t.file, t.cancelled
 	c.mu.Unlock()
@@ -158,17 +144,16 @@ func (t *task) end() {
 			file.Message = "ended with an error"
 		}
 	}
-	file.Did, file.Resume = nil, nil // the result has what it did
-	file, err := tasks.store.Update(file)
+	file.Did, file.Resume = protocol.TurnResult{}, nil // the result has what it did
+	err := t.write(file)
+	c.update(func() {}) // for those who follow it
 	if err != nil {
 		c.session.Log().Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
+		return
 	}
-	c.update(func() { t.file = file })
-	if err == nil { // it is served from its file
-		tasks.mu.Lock()
-		defer tasks.mu.Unlock()
-		delete(tasks.byID, file.ID)
-	}
+	tasks.mu.Lock() // it is served from its file
+	defer tasks.mu.Unlock()
+	delete(tasks.byID, file.ID)
 }
 
 // sweepEvery is how often expired files are removed.

@@ -173,12 +173,9 @@ func (t *task) shared(message string) modern.Task {
 
 // lose makes the file of a task whose server is gone, or was stopped, that of one that has ended.
 func (s *Session) lose(f *taskfile.Task) {
-	answer, did := tools.Ended(f.Thread(), f.Did)
-	if did != "" {
-		did = "; " + did
-	}
+	answer, did := tools.Ended(f.Did)
 	result, _ := modern.Encode(s.server.complete(answer)) // its parts always encode
-	f.Status, f.Message, f.Result = modern.TaskStatusCompleted, "the server ended while this task ran"+did, jsontext.Value(result)
+	f.Status, f.Message, f.Result = modern.TaskStatusCompleted, "the server ended while this task ran; "+did, jsontext.Value(result)
 	if f.Expires.IsZero() {
 		f.Expires = time.Now().Add(taskfile.Keep)
 	}

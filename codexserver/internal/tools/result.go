@@ -139,17 +139,13 @@ func (b *begun) still(c *Call) *mcptypes.CallToolResult {
 }
 
 // Ended returns the result of a task whose server ended while the task ran, and what it did as
-// a line. did is what [turn.Turn.Did] returned last, or nil.
-func Ended(thread string, did jsontext.Value) (r *mcptypes.CallToolResult, line string) {
-	const begin, end = "The server ended while this task ran. What it did until then remains", ". Call codex-reply with threadId "
-	var before protocol.TurnResult
-	if json.Unmarshal(did, &before) != nil {
-		return failure(thread, begin+end+thread+" to continue."), ""
-	}
-	line = doneUntil(&before)
-	before.Content = begin + ": " + line + end + thread + " to continue."
-	r = &mcptypes.CallToolResult{Content: blocks(before.Content), StructuredContent: before.JSON(setting.DefaultResult), IsError: new(true)}
-	forModel(r, string(did))
+// a line. did is what [turn.Turn.Did] returned last.
+func Ended(did protocol.TurnResult) (r *mcptypes.CallToolResult, line string) {
+	short := string(did.JSON(protocol.MinResult))
+	line = doneUntil(&did)
+	did.Content = "The server ended while this task ran. What it did until then remains: " + line + ". Call codex-reply with threadId " + did.ThreadID + " to continue."
+	r = &mcptypes.CallToolResult{Content: blocks(did.Content), StructuredContent: did.JSON(setting.DefaultResult), IsError: new(true)}
+	forModel(r, short)
 	return r, line
 }
 

@@ -3,23 +3,12 @@ package tools
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
-
-// Unfinished is a turn whose process has ended.
-type Unfinished struct {
-	// Thread is the id of its thread.
-	Thread string
-	// Resume is the last [turn.Turn.Resume], and Did the last [turn.Turn.Did].
-	Resume, Did jsontext.Value
-}
 
 // Continues reports whether turns of processes that have ended are continued.
 func (t *Table) Continues() bool {
@@ -34,14 +23,10 @@ func (t *Table) CanContinue(ctx context.Context) error {
 	return t.traits.CanContinue(ctx)
 }
 
-// Continue opens the thread of a turn of another process, and returns a function that begins the rest of the turn, as
-// [Table.Begin] does; in the background codex-wait has the result. If Continue fails,
-// another process may still continue the turn.
-func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background bool) (run func() *mcptypes.CallToolResult, err error) {
-	var before turn.Resume
-	if err := json.Unmarshal(u.Resume, &before); err != nil {
-		return nil, fmt.Errorf("continuing a turn: %w", err)
-	}
+// Continue opens the thread with an id, whose turn another process has left, and returns a function that begins the rest
+// of the turn, as [Table.Begin] does; in the background codex-wait has the result. Before is the last [turn.Turn.Resume],
+// and did the last [turn.Turn.Did]. If Continue fails, another process may still continue the turn.
+func (t *Table) Continue(ctx context.Context, c *Call, id string, before turn.Resume, did *protocol.TurnResult, background bool) (run func() *mcptypes.CallToolResult, err error) {
 	if before.Began.IsZero() {
 		before.Began = time.Now()
 	}
@@ -50,13 +35,11 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 	b, a := c.newTurn(false)
 	b.background, b.Order.Resume = background, before
 	in := protocol.TurnInput{OutputSchema: []byte(before.Schema), MaxTokens: maxTokens(before.Budget), Continue: func(words string) { b.Remark(words) }}
-	did := &protocol.TurnResult{}
-	_ = json.Unmarshal(u.Did, did) // nil before it did anything
 	b.Turn.Continue(did, before.Began, before.Used)
 	if c.leave, err = t.limit.Enter(""); err != nil {
 		return nil, err
 	}
-	th, err := c.revive(ctx, u.Thread, protocol.Config{Continues: true}, a)
+	th, err := c.revive(ctx, id, protocol.Config{Continues: true}, a)
 	if err != nil {
 		c.leave()
 		return nil, err

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -308,10 +309,12 @@ func TestPanic(t *testing.T) {
 // TestEnded checks what the caller of a task learns whose server ended.
 func TestEnded(t *testing.T) {
 	for did, want := range map[string]string{
-		"": "", "x": "", `{"changes":[1]}`: "", `{}`: "0 commands ran and 0 files changed", `{"changes":[{"path":"a"}],"commands":[{},{}],"truncated":{"changes":3,"commands":0}}`: "2 commands ran and 4 files changed",
+		`{}`: "0 commands ran and 0 files changed", `{"changes":[{"path":"a"}],"commands":[{},{}],"truncated":{"changes":3,"commands":0}}`: "2 commands ran and 4 files changed",
 		`{"changes":[{}],"commands":[{}]}`: "1 command ran and 1 file changed",
 	} {
-		r, line := Ended("7", jsontext.Value(did))
+		before := protocol.TurnResult{ThreadID: "7"}
+		must.OK(t, jsonv2.Unmarshal([]byte(did), &before))
+		r, line := Ended(before)
 		if text := textsOf(r)[0]; line != want || !strings.Contains(text, "threadId 7") || !strings.Contains(text, want) || r.IsError == nil {
 			t.Errorf("%s: %q, %s", did, line, text)
 		}
@@ -360,10 +363,8 @@ func TestCanContinue(t *testing.T) {
 		}
 	}
 	c := bench(t)
-	for resume, want := range map[string]string{``: "continuing a turn", `{"key":"k"}`: "no conversation"} {
-		if run, err := c.table.Continue(t.Context(), c, Unfinished{Thread: "7", Resume: jsontext.Value(resume)}, false); run != nil || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", resume, err)
-		}
+	if run, err := c.table.Continue(t.Context(), c, "7", turn.Resume{Key: "k"}, &protocol.TurnResult{}, false); run != nil || err == nil || !strings.Contains(err.Error(), "no conversation") {
+		t.Error(err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Result is how a turn has ended.
@@ -154,13 +153,14 @@ func (t *Turn) Cut(s string, most int) string {
 	return text.HeadJSON(s, most-text.SizeJSON(note)+len(`""`)) + note
 }
 
-// Did returns what the turn has done until now, as the JSON of a turn that was aborted. It has
-// no content, no output of the check, and at most [protocol.MinResult] bytes.
-func (t *Turn) Did() jsontext.Value {
+// Did returns what the turn has done until now, as the result of a turn that was aborted. It has
+// no content, no output of the check, and at most [protocol.MinResult] bytes of JSON.
+func (t *Turn) Did() protocol.TurnResult {
 	r := t.So()
 	r.ThreadID, r.Content, r.Check.Output = t.ThreadID(), "", ""
 	if r.Status == "" || !r.Status.Ended() {
 		r.Status = protocol.StatusAborted
 	}
-	return r.JSON(protocol.MinResult)
+	r.Fit(protocol.MinResult)
+	return r
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -46,16 +45,12 @@ type Resume struct {
 
 // Resume returns what another process needs to continue the turn, or nil if none does, such
 // as for a turn that a person has aborted.
-func (t *Turn) Resume() jsontext.Value {
+func (t *Turn) Resume() *Resume {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.Order.Resume
 	if r.Began, r.Used = t.time.first, t.tokens.given; r.Key == "" || t.answer.stopped {
 		return nil
 	}
-	raw, err := json.Marshal(r, jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return nil // such as a budget that is not a number
-	}
-	return raw
+	return &r
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/internal/memdir"
@@ -49,7 +50,7 @@ func newID(t testing.TB) string {
 
 func create(t testing.TB, s *taskfile.Store) taskfile.Task {
 	t.Helper()
-	return must.Get(s.Create(taskfile.Task{ID: newID(t), Tool: "codex", Status: modern.TaskStatusWorking, Resume: &taskfile.Resume{Turn: jsontext.Value(`{}`)}}))(t)
+	return must.Get(s.Create(taskfile.Task{ID: newID(t), Tool: "codex", Status: modern.TaskStatusWorking, Resume: &taskfile.Resume{Turn: turn.Resume{Key: "k"}}}))(t)
 }
 
 func update(t testing.TB, s *taskfile.Store, task taskfile.Task) taskfile.Task {
@@ -256,7 +257,7 @@ func TestAdoptRefused(t *testing.T) {
 		t.Errorf("given up: %+v, %v, %v", left, owner, err)
 	}
 	waiting, _, err := s.Adopt(task.ID)
-	if err != nil || waiting.Resume.Life != 2 || waiting.Resume.Ended != 2 || string(waiting.Resume.Turn) != "{}" {
+	if err != nil || waiting.Resume.Life != 2 || waiting.Resume.Ended != 2 || waiting.Resume.Turn.Key != "k" {
 		t.Fatalf("%+v, %v", waiting.Resume, err)
 	}
 	must.OK(t, s.Remove(task.ID))

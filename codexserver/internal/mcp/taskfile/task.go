@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -40,9 +42,9 @@ type Task struct {
 	Status modern.TaskStatus `json:"status"`
 	// Message describes the status to a person.
 	Message string `json:"message,omitzero"`
-	// Did is what an unfinished task has done so far, a JSON object, or nil. It is for the
-	// client if the server ends before the task.
-	Did jsontext.Value `json:"did,omitzero"`
+	// Did is what an unfinished task has done so far. It is for the client if the server ends
+	// before the task.
+	Did protocol.TurnResult `json:"did,omitzero"`
 	// Resume is what another server needs to continue an unfinished task, or nil if no other does.
 	Resume *Resume `json:"resume,omitzero"`
 	// Result is the CallToolResult of a completed task, a JSON object.
@@ -59,8 +61,8 @@ func (t Task) Thread() string {
 
 // Resume is what another server needs to continue a task.
 type Resume struct {
-	// Turn is what it needs to know of the turn, a JSON object.
-	Turn jsontext.Value `json:"turn"`
+	// Turn is what it needs to know of the turn.
+	Turn turn.Resume `json:"turn"`
 	// Form is true if the client can be asked, and Host is its name. Other clients get the questions of a
 	// turn in the background.
 	Form bool   `json:"form,omitzero"`
@@ -156,7 +158,6 @@ func check(t Task) error {
 	if !finished && t.Status != modern.TaskStatusWorking && t.Status != modern.TaskStatusInputRequired {
 		return fmt.Errorf("member status: %.100q is unknown", t.Status)
 	}
-	notObject := func(v jsontext.Value) bool { return v != nil && v.Kind() != jsontext.KindBeginObject }
 	for _, m := range []struct {
 		wrong bool
 		words string
@@ -164,9 +165,7 @@ func check(t Task) error {
 		{finished && t.Expires.IsZero(), "expires is missing"},
 		{!aSecret.Get().MatchString(t.Server.Instance), "server.instance is not made of letters and digits, or too short or long"},
 		{(t.Status == modern.TaskStatusCompleted) != (t.Result != nil), "result must be there with the status completed alone"},
-		{notObject(t.Did), "did is not an object"},
-		{t.Resume != nil && (t.Resume.Turn == nil || notObject(t.Resume.Turn)), "resume.turn is not an object"},
-		{notObject(t.Result), "result is not an object"},
+		{t.Result != nil && t.Result.Kind() != jsontext.KindBeginObject, "result is not an object"},
 	} {
 		if m.wrong {
 			return errors.New("member " + m.words)
