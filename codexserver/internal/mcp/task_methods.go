@@ -131,6 +131,7 @@ func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan 
 		defer t.call.mu.Unlock()
 	}
 	f := t.file
+	expires := f.Expires()
 	switch {
 	case t.call != nil && !f.Finished():
 		now := t.shared(t.call.words())
@@ -144,7 +145,7 @@ func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan 
 		t.session.lose(&f)
 	}
 	ended := t.shared(plain.OneLine(f.Message, 0))
-	ended.PollIntervalMs, ended.TTLMs = nil, new(f.Expires.Sub(f.Created).Milliseconds())
+	ended.PollIntervalMs, ended.TTLMs = nil, new(expires.Sub(f.Created).Milliseconds())
 	if f.Status == modern.TaskStatusCancelled {
 		return ended.Cancelled(), true, nil
 	}
@@ -176,7 +177,4 @@ func (s *Session) lose(f *taskfile.Task) {
 	answer, did := tools.Ended(f.Did)
 	result, _ := modern.Encode(s.server.complete(answer)) // its parts always encode
 	f.Status, f.Message, f.Result = modern.TaskStatusCompleted, "the server ended while this task ran; "+did, jsontext.Value(result)
-	if f.Expires.IsZero() {
-		f.Expires = time.Now().Add(taskfile.Keep)
-	}
 }

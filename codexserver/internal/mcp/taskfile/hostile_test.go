@@ -274,9 +274,7 @@ func TestKill(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("%d were reported as finished, and %d as created only", count["finished"], count["created"])
-	for days := range 2 { // the first sweep finds the lost tasks, which are then kept for a day
-		sweep(t, s, time.Duration(days+1)*(taskfile.Keep+time.Hour))
-	}
+	sweep(t, s, taskfile.KeepGone+time.Hour)
 	if left, err := os.ReadDir(folder(home)); err != nil || len(left) != 0 {
 		t.Errorf("%d files are left, %v", len(left), err)
 	}

@@ -130,8 +130,7 @@ func read(root *os.Root, id string) (t Task, err error) {
 	return t, nil
 }
 
-// Sweep removes what has expired by a time: tasks, and files of servers that are gone. A task of such a server
-// expires [Keep] after the first sweep that finds it, which sets its Expires. Sweep does not
+// Sweep removes what has expired by a time: tasks, and files of servers that are gone. It does not
 // remove files that it does not understand; the error joins those of them.
 //
 // Servers may use the folder meanwhile.
@@ -162,17 +161,8 @@ func (s *Store) Sweep(by time.Time) error {
 // sweepTask removes a task that has expired.
 func (s *Store) sweepTask(root *os.Root, id string, by time.Time) error {
 	t, o, err := s.load(root, id)
-	switch {
-	case err != nil:
+	if err != nil || o == Self || o == Other || t.Expires().After(by) {
 		return err
-	case o == NoOwner && !t.Expires.After(by):
-	case o != Gone:
-		return nil
-	case t.Expires.IsZero():
-		t.Expires = stamp(by).Add(Keep)
-		return s.put(root, t)
-	case t.Expires.After(by):
-		return nil
 	}
 	return s.remove(root, id)
 }

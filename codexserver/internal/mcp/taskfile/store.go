@@ -174,17 +174,11 @@ func (s *Store) Close() error {
 	return err
 }
 
-// stamp returns a time as it is read from a file.
-func stamp(t time.Time) time.Time { return t.UTC().Round(0) }
-
 // own returns a task as this store writes it now.
 func (s *Store) own(t Task) Task {
 	t.Server = s.server
 	t.Message = strings.ToValidUTF8(t.Message, "\uFFFD") // it may quote a command
-	t.Updated, t.Expires = stamp(time.Now()), time.Time{}
-	if t.Finished() {
-		t.Expires = t.Updated.Add(Keep)
-	}
+	t.Updated = time.Now().UTC().Round(0)                // as it is read from the file
 	return t
 }
 

@@ -16,12 +16,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Keep is how long a finished task is kept.
-const Keep = 24 * time.Hour
+const (
+	// Keep is how long a finished task is kept.
+	Keep = 24 * time.Hour
+	// KeepGone is how long an unfinished task is kept after its server has ended, from its last change on.
+	KeepGone = 7 * 24 * time.Hour
+)
 
 // Finished reports whether the task no longer changes.
 func (t *Task) Finished() bool {
 	return t.Status == modern.TaskStatusCompleted || t.Status == modern.TaskStatusCancelled
+}
+
+// Expires returns when the task is removed, unless a server serves it.
+func (t *Task) Expires() time.Time {
+	if t.Finished() {
+		return t.Updated.Add(Keep)
+	}
+	return t.Updated.Add(KeepGone)
 }
 
 // Task is a task as in its file.
@@ -35,9 +47,6 @@ type Task struct {
 	// Created and Updated are set by the store.
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
-	// Expires is when the task may be removed. It is zero until the task is finished. The
-	// store sets it.
-	Expires time.Time `json:"expires,omitzero"`
 	// Status is the progress of the task. A task never fails: its result says so.
 	Status modern.TaskStatus `json:"status"`
 	// Message describes the status to a person.
@@ -154,15 +163,13 @@ func check(t Task) error {
 	if err := checkID(t.ID); err != nil {
 		return fmt.Errorf("member id: %w", err)
 	}
-	finished := t.Finished()
-	if !finished && t.Status != modern.TaskStatusWorking && t.Status != modern.TaskStatusInputRequired {
+	if !t.Finished() && t.Status != modern.TaskStatusWorking && t.Status != modern.TaskStatusInputRequired {
 		return fmt.Errorf("member status: %.100q is unknown", t.Status)
 	}
 	for _, m := range []struct {
 		wrong bool
 		words string
 	}{
-		{finished && t.Expires.IsZero(), "expires is missing"},
 		{!aSecret.Get().MatchString(t.Server.Instance), "server.instance is not made of letters and digits, or too short or long"},
 		{(t.Status == modern.TaskStatusCompleted) != (t.Result != nil), "result must be there with the status completed alone"},
 		{t.Result != nil && t.Result.Kind() != jsontext.KindBeginObject, "result is not an object"},
