@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,9 +92,10 @@ func (l *Log) endLeft() error {
 const maxRead = 64 << 20
 
 // unended returns the beginnings in the log, and in the file that it was before, which have no end and are of one of the servers.
-func unended(dir *os.Root, name string, of func(server string) bool) (open []Line, err error) {
-	// The servers write no more. So what replaces one of the files now has nothing of theirs.
-	var files []*safefile.File // the older one first
+func unended(dir *os.Root, name string, of func(server string) bool) ([]Line, error) {
+	// The servers write no more. So what replaces one of the files now has nothing of theirs, and one that is read twice, as its
+	// name changes, has the same lines.
+	var files []*safefile.File
 	for _, name := range []string{name, name + ".1"} {
 		f, err := safefile.OpenIn(dir, name, os.O_RDONLY)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -103,33 +105,30 @@ func unended(dir *os.Root, name string, of func(server string) bool) (open []Lin
 			return nil, err
 		}
 		defer f.Close()
-		if len(files) == 0 || !os.SameFile(f.Info(), files[0].Info()) {
-			files = slices.Insert(files, 0, f)
-		}
+		files = append(files, f)
 	}
-	for _, f := range files {
-		size := f.Info().Size()
-		in := bufio.NewReader(io.NewSectionReader(f, max(0, size-maxRead), maxRead))
-		for err = nil; err == nil; {
-			var text []byte
+	open := map[[3]string]Line{}
+	for _, f := range slices.Backward(files) { // the older one first
+		in := bufio.NewReader(io.NewSectionReader(f, max(0, f.Info().Size()-maxRead), maxRead))
+		for {
+			text, err := in.ReadBytes('\n')
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
 			var l Line
-			text, err = in.ReadBytes('\n')
 			if json.Unmarshal(text, &l, jsontext.AllowInvalidUTF8(true)) != nil || !of(l.Server) {
 				continue
 			}
-			switch l.Event {
+			switch call := [3]string{l.Server, l.Thread, l.Call}; l.Event {
 			case Begins:
-				open = append(open, l)
+				open[call] = l
 			case Ends:
-				same := func(b Line) bool { return b.Server == l.Server && b.Thread == l.Thread && b.Call == l.Call }
-				if i := slices.IndexFunc(open, same); i >= 0 {
-					open = slices.Delete(open, i, i+1)
-				}
+				delete(open, call)
 			}
 		}
-		if err != io.EOF {
-			return nil, err
-		}
 	}
-	return open, nil
+	return slices.SortedFunc(maps.Values(open), func(a, b Line) int { return a.Time.Compare(b.Time) }), nil
 }
