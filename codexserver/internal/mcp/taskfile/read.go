@@ -225,25 +225,6 @@ func (s *Store) open() (*os.Root, error) {
 	return root, nil
 }
 
-// makeFolder makes the folder and those above it, durably.
-func makeFolder(dir string) error {
-	parent := filepath.Dir(dir)
-	if _, err := os.Stat(dir); parent == dir || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := makeFolder(parent); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	root, err := os.OpenRoot(parent)
-	if err != nil {
-		return err
-	}
-	return errors.Join(safefile.SyncFolder(root), root.Close())
-}
-
 // open opens the file of a task. It fails if the store cannot have written it.
 func open(root *os.Root, id string) (f *safefile.File, err error) {
 	for range maxTries {

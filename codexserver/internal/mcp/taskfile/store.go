@@ -140,7 +140,7 @@ func (s *Store) change(doing, id string, write func(root *os.Root) error) (err e
 func (s *Store) join() (*os.Root, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := makeFolder(s.dir); err != nil {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
 	root, err := s.open()
