@@ -42,6 +42,7 @@ func TestRefusedArguments(t *testing.T) {
 			{"codex-reply", `{"prompt":"p","threadId":"a","outputSchema":{}}`, "unknown argument /outputSchema: did you mean output-schema?"},
 			{"codex-reply", `{"prompt":"p","threadId":"a","Effort":"low"}`, "did you mean effort?"},
 			{"codex-reply", `{"prompt":"p","threadId":"a","while-running":"steer","effort":"low"}`, "argument /effort: a running turn keeps its own"},
+			{"codex-reply", `{"prompt":"p","threadId":"a","while-running":"steer","budget":{"tokens":1}}`, "argument /budget: a running turn keeps its own"},
 			{"codex-reply", `{"prompt":"p","threadId":"a","while-running":"steer","output-schema":{}}`, "argument /output-schema: a running turn keeps its own"},
 			{"codex", `{"prompt":"p","sandbox_mode":"x"}`, "unknown argument /sandbox_mode: did you mean sandbox?"},
 			{"codex", `{"prompt":"p","approval_policy":"x"}`, "did you mean approval-policy?"},

@@ -55,7 +55,7 @@ func (a *replyArguments) check() error {
 		return err
 	}
 	if a.WhileRunning == "steer" {
-		for name, given := range map[string]bool{"effort": a.Effort != "", "check": a.Check != "", "output-schema": a.OutputSchema != nil} {
+		for name, given := range map[string]bool{"effort": a.Effort != "", "budget": a.Budget != nil, "check": a.Check != "", "output-schema": a.OutputSchema != nil} {
 			if given {
 				return fmt.Errorf("argument /%s: a running turn keeps its own; leave it out, or do not steer", name)
 			}
@@ -94,12 +94,6 @@ func (a *replyArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallTool
 	in.Effort = a.Effort
 	switch a.WhileRunning {
 	case "steer":
-		if a.Budget != nil {
-			if th.Busy() {
-				return nil, errors.New("argument /budget: it bounds a new turn, and the message was to go to the running one; leave out the budget, or let while-running be queue or interrupt")
-			}
-			break // the message is a turn of its own
-		}
 		if err = th.Steer(ctx, in.Items); err == nil {
 			return b.interim(protocol.StatusRunning, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background."), nil
 		}
