@@ -65,9 +65,9 @@ func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *t
 // continue, and other clients answer their questions.
 func (s *Session) Leave() { s.leave() }
 
-// Busy reports whether a turn is running or queued, or a call by a request of 2026-07-28 that may take
-// long is unfinished, whether or not a request waits for it.
-func (s *Session) Busy() bool { return s.calls.limit.Busy() || s.turns.Busy() }
+// Busy reports whether a call by a request of 2026-07-28 that may take long is unfinished, whether or not a request
+// waits for it.
+func (s *Session) Busy() bool { return s.calls.limit.Busy() }
 
 // Close waits for the turns of the client, and closes its threads. They end by themselves, or
 // with the session's context.

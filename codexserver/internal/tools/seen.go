@@ -125,11 +125,6 @@ func (ts *Seen) done() {
 	ts.running.Done()
 }
 
-// Busy reports whether a turn of the client is running or queued.
-func (ts *Seen) Busy() bool {
-	return ts.all(func(t *begun) bool { return t.owner == ts && !t.over() }) != nil
-}
-
 // Working says, for a person, which turns of the clients are running or queued: the thread, the folder, and what
 // the turn does. The oldest one is the first.
 func (ts *Seen) Working() (all []string) {
