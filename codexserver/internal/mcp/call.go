@@ -78,7 +78,7 @@ func (s *Session) unstarted(request jsonrpc.ID, tool string, client elicit.Clien
 	c.pass = func(error) {} // unless the call has a limit
 	awaited, others := c.attend()
 	c.call = s.call(request, client.Name, awaited, others)
-	c.call.Begun, c.call.Ended, c.call.Inbox, c.call.Survival.Durable = c.begin, c.finish, c, taskable
+	c.call.Begun, c.call.Ended, c.call.Inbox, c.call.Durable = c.begin, c.finish, c, taskable
 	return c
 }
 

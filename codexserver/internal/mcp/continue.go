@@ -22,8 +22,8 @@ import (
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
 // continue, see continueAll for ask. Able says whether the client can be asked.
 func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask *approve.Place) {
-	tc.Survival.Known = s.continueAll(ask)
-	tc.Survival.Kept = func(now *turn.Turn) {
+	tc.Known = s.continueAll(ask)
+	tc.Kept = func(now *turn.Turn) {
 		if !s.server.Tasks.continues() || now.Resume() == nil {
 			return
 		}
@@ -141,7 +141,7 @@ func (s *Session) continueInBackground(file taskfile.Task, ask *approve.Place) e
 	}
 	tc := s.call(jsonrpc.ID{}, file.Resume.Host, a, a)
 	var now *turn.Turn
-	tc.Survival.Durable, tc.Begun = true, func(begun *turn.Turn) { now = begun }
+	tc.Durable, tc.Begun = true, func(begun *turn.Turn) { now = begun }
 	run, err := s.server.Tools.Continue(s.ctx, tc, file.Thread(), file.Resume.Turn, &file.Did, true)
 	if err != nil {
 		return err

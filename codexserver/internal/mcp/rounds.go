@@ -126,10 +126,13 @@ func (c *call) serve(q *request) (any, error) {
 		if limit > 0 {
 			wait, stop = context.WithDeadlineCause(q.ctx, began.Add(limit), tools.ErrLimit)
 		}
-		reason := tools.Wait(wait, true, c)
+		err := tools.Wait(wait, true, c)
 		stop()
-		switch reason {
-		case tools.Question:
+		switch {
+		case err == nil:
+			c.call.Answered()
+			return c.session.server.complete(c.result), nil
+		case errors.Is(err, tools.ErrAsks):
 			if tasks {
 				if result := c.becomeTask(q.canAsk); result != nil {
 					return result, nil
@@ -138,20 +141,15 @@ func (c *call) serve(q *request) (any, error) {
 			if result := c.round(q.ctx, q.canAsk); result != nil {
 				return result, nil
 			}
-		case tools.Limit:
-			if tasks {
-				c.update(func() { c.late = true })
-			} else { // the call takes as long as it may
-				most = 0
-				c.passes()
-			}
-		case tools.Cancel:
-			c.cancel(context.Cause(q.ctx))
+		case !errors.Is(err, tools.ErrLimit):
+			c.cancel(err)
 			<-c.done
 			return c.session.server.complete(c.result), nil // sent unless the client cancelled
-		case tools.End:
-			c.call.Answered()
-			return c.session.server.complete(c.result), nil
+		case tasks:
+			c.update(func() { c.late = true })
+		default: // the call takes as long as it may
+			most = 0
+			c.passes()
 		}
 	}
 }
@@ -169,7 +167,7 @@ func (c *call) round(ctx context.Context, can bool) any {
 	}
 	wait, stop := context.WithTimeoutCause(ctx, gather, tools.ErrLimit)
 	defer stop()
-	if tools.Wait(wait, false, c) != tools.Limit {
+	if !errors.Is(tools.Wait(wait, false, c), tools.ErrLimit) {
 		return nil
 	}
 	text, asks := "", false

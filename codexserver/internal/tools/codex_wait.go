@@ -44,9 +44,9 @@ func (a *waitArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 	}
 	ctx = c.until(ctx)
 	turns := c.turns(a)
-	if len(turns) < max(len(a.ThreadIDs), 1) && c.Survival.Known != nil {
+	if len(turns) < max(len(a.ThreadIDs), 1) && c.Known != nil {
 		select {
-		case <-c.Survival.Known:
+		case <-c.Known:
 		case <-time.After(a.wait()):
 		case <-ctx.Done():
 		}

@@ -45,8 +45,12 @@ type Call struct {
 	Begun func(*turn.Turn)
 	// Ended, unless nil, is called with the result of a call for whose turn [Table.Begin] did not wait.
 	Ended func(*mcptypes.CallToolResult)
-	// Survival is how turns outlive their server.
-	Survival Survival
+	// Durable is true if another process may continue the turn when this one is killed.
+	Durable bool
+	// Kept, unless nil, is called when a turn begins in the background or goes there, before the call is answered.
+	Kept func(*turn.Turn)
+	// Known, unless nil, is closed when the turns of servers that were killed are known.
+	Known <-chan struct{}
 	// Host is the name that the client has in its clientInfo, or "", for those who keep the call.
 	Host string
 	// Roots are those of the client.
@@ -54,7 +58,7 @@ type Call struct {
 
 	table *Table
 	leave func()   // reports to the limit that the turn does not begin; nil for tools without one
-	asked func()   // ends that the client is asked the questions of the turn before; nil if it is not
+	asked func()   // ends that the client is asked the questions of the turn before, if it is
 	named string   // the id of the thread that the call is about, for its failure
 	begun *begun   // its turn; nil before it is about to be queued, and for tools without one
 	read  []*begun // the turns whose results the call returns
@@ -62,17 +66,6 @@ type Call struct {
 
 // Roots returns the folders that a client works in, for which it may be asked. Nil means that it has none.
 type Roots = func(context.Context) []string
-
-// Survival is how turns outlive their server.
-type Survival struct {
-	// Durable is true if another process may continue the turn when this one is killed.
-	Durable bool
-	// Kept, unless nil, is called when a turn begins in the background or goes there, before
-	// the call is answered.
-	Kept func(*turn.Turn)
-	// Known, unless nil, is closed when the turns of servers that were killed are known.
-	Known <-chan struct{}
-}
 
 // Answered records that the client has the results that the call returns. If the client no
 // longer waits for a call, its results are kept for the next one.

@@ -15,8 +15,9 @@ import (
 
 // newTurn returns a turn of the call, which has no thread yet, and who attends it.
 func (c *Call) newTurn(background bool) (*begun, thread.Attend) {
-	b := &begun{Turn: turn.New(c.table.options.Report), owner: c.Turns, polled: c.Survival.Durable, background: background}
+	b := &begun{Turn: turn.New(c.table.options.Report), owner: c.Turns, polled: c.Durable, background: background}
 	b.Order.Most, b.Order.Shows, b.Order.CheckTime = c.maxResult(), c.table.Has(showTool.name), c.table.options.CheckTime
+	c.asked = func() {}
 	a := c.Awaited
 	if background {
 		a = c.Background
@@ -50,7 +51,7 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 	if !c.Turns.add(b) {
 		return failure(th.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
-	if c.table.Continues() && a.Review == "" && b.Order.Key == "" && (c.Survival.Durable || background || c.Until != nil) {
+	if c.table.Continues() && a.Review == "" && b.Order.Key == "" && (c.Durable || background || c.Until != nil) {
 		b.Order.Key = rand.Text()
 	}
 	leave := c.leave
@@ -75,7 +76,7 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 		if leave != nil {
 			leave()
 		}
-		c.notAsked()
+		c.asked()
 		b.owner.ended(b, end, ctx.Err() != nil)
 		if c.Ended != nil && !background {
 			r := Broken()
@@ -96,7 +97,7 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 
 // wait waits for the turn of the call, and returns its result.
 func (c *Call) wait(ctx context.Context) *mcptypes.CallToolResult {
-	if Wait(c.until(ctx), false, c.begun) == Limit {
+	if errors.Is(Wait(c.until(ctx), false, c.begun), ErrLimit) {
 		if r := c.Leave(); r != nil {
 			return r
 		}
@@ -108,11 +109,11 @@ func (c *Call) wait(ctx context.Context) *mcptypes.CallToolResult {
 // Leave returns the result of a call that takes as long as it may, and whose turn continues in the background. It
 // returns nil if the turn ends, or may not.
 func (c *Call) Leave() *mcptypes.CallToolResult {
-	if !c.Detach() {
+	if !c.detach() {
 		return nil
 	}
 	r := c.begun.still(c)
-	c.notAsked()
+	c.asked()
 	if r == nil {
 		c.Turns.mu.Lock()
 		defer c.Turns.mu.Unlock()
@@ -121,17 +122,9 @@ func (c *Call) Leave() *mcptypes.CallToolResult {
 	return r
 }
 
-// notAsked ends that the client is asked the questions of the turn before.
-func (c *Call) notAsked() {
-	if c.asked != nil {
-		c.asked()
-	}
-}
-
-// Detach moves the turn of the call to the background, for a caller that leaves without ending it.
-// codex-wait then returns the result. Detach returns false if there already is a result, or if too many run in the
-// background.
-func (c *Call) Detach() bool {
+// detach moves the turn of the call to the background, where codex-wait has its result. It returns false if there already
+// is a result, or if too many run in the background.
+func (c *Call) detach() bool {
 	b := c.begun
 	b.owner.mu.Lock()
 	moves := !b.background && !b.over() && !b.owner.full()
@@ -156,8 +149,8 @@ func (c *Call) keep() {
 	if keeper := c.Turns.keeper.Load(); keeper != nil {
 		keeper.Hold(c.begun.ThreadID())
 	}
-	if c.Survival.Kept != nil {
-		c.Survival.Kept(c.begun.Turn)
+	if c.Kept != nil {
+		c.Kept(c.begun.Turn)
 	}
 }
 

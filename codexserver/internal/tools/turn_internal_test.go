@@ -119,7 +119,7 @@ func TestTurnsAreLimited(t *testing.T) {
 		one := &Call{table: c.table, Threads: c.Threads, Turns: c.Turns}
 		go one.begin(t, "wait", false)
 		synctest.Wait()
-		if one.Detach() || one.InBackground() {
+		if one.detach() || one.InBackground() {
 			t.Error("a turn that a call waits for becomes one too many")
 		}
 		other := &Call{table: c.table, Threads: c.Threads, Turns: c.Turns.Share(t.Context())}

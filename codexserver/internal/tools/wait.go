@@ -10,23 +10,12 @@ import (
 	"github.com/codexmcp/codexmcp/internal/hosts"
 )
 
-// Reason is why a call no longer waits.
-type Reason int
-
-// The reasons.
-const (
-	// End means that something that the call waits for has ended.
-	End Reason = iota
-	// Question means that something has a question, or other news, for a client that still waits.
-	Question
-	// Limit means that the call takes as long as it may.
-	Limit
-	// Cancel means that the client does not wait any more.
-	Cancel
+var (
+	// ErrLimit is the cause of the end of a context whose call takes as long as it may.
+	ErrLimit = errors.New("the call takes as long as it may")
+	// ErrAsks is the error of [Wait] for a question, or other news, for a client that still waits.
+	ErrAsks = errors.New("the client is asked")
 )
-
-// ErrLimit is the cause of the end of a context whose call takes as long as it may.
-var ErrLimit = errors.New("the call takes as long as it may")
 
 // Pending is what a call can wait for.
 type Pending interface {
@@ -48,11 +37,11 @@ func Over(done <-chan struct{}) bool {
 	}
 }
 
-// Wait waits until one of all has ended, or until ctx ends, for [Limit] with the cause [ErrLimit]. With
-// questions it also waits for a question of one of them. It returns at once without any.
-func Wait(ctx context.Context, questions bool, all ...Pending) Reason {
+// Wait waits until one of all has ended, or until ctx ends, for its cause. With questions it also waits for a question of
+// one of them, for [ErrAsks]. It returns at once without any.
+func Wait(ctx context.Context, questions bool, all ...Pending) error {
 	if len(all) == 0 {
-		return End
+		return nil
 	}
 	if len(all) == 1 {
 		return wait(ctx, questions, all[0])
@@ -61,7 +50,7 @@ func Wait(ctx context.Context, questions bool, all ...Pending) Reason {
 	defer running.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	first := make(chan Reason, len(all))
+	first := make(chan error, len(all))
 	for _, one := range all {
 		running.Go(func() { first <- wait(ctx, questions, one) })
 	}
@@ -69,7 +58,7 @@ func Wait(ctx context.Context, questions bool, all ...Pending) Reason {
 }
 
 // wait is Wait for one.
-func wait(ctx context.Context, questions bool, one Pending) Reason {
+func wait(ctx context.Context, questions bool, one Pending) error {
 	for {
 		open, changed := false, (<-chan struct{})(nil)
 		if questions {
@@ -77,19 +66,16 @@ func wait(ctx context.Context, questions bool, one Pending) Reason {
 			open = one.Asks()
 		}
 		if Over(one.Done()) {
-			return End
+			return nil
 		}
 		if open && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrLimit)) {
-			return Question
+			return ErrAsks
 		}
 		select {
 		case <-one.Done():
-			return End
+			return nil
 		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), ErrLimit) {
-				return Limit
-			}
-			return Cancel
+			return context.Cause(ctx)
 		case <-changed:
 		}
 	}
