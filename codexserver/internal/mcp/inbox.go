@@ -82,7 +82,7 @@ func (c *call) take(keys []string, answers map[string]jsontext.Value) {
 
 // exchange opens the question of an elicitation/create request that build makes for the client, and waits for
 // its answer. A question that has no answer in time ends the call if the client is gone.
-func (c *call) exchange(ctx context.Context, build func(elicit.Client) (stdjson.RawMessage, error)) (q *question, err error) {
+func (c *call) exchange(ctx context.Context, build func(elicit.Client) (stdjson.RawMessage, error)) (*question, error) {
 	c.mu.Lock()
 	client := c.client
 	c.mu.Unlock()
@@ -93,13 +93,6 @@ func (c *call) exchange(ctx context.Context, build func(elicit.Client) (stdjson.
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if errors.Is(err, context.DeadlineExceeded) && c.outlet.to == nil && !c.alone && c.turn != nil {
-			c.cancel(errNoAnswer)
-		}
-	}()
 	leave, err := c.inbox.slots.Take(ctx)
 	if err != nil {
 		return nil, ctx.Err()
@@ -108,7 +101,7 @@ func (c *call) exchange(ctx context.Context, build func(elicit.Client) (stdjson.
 	ctx, cancel := context.WithTimeout(ctx, approve.MaxOpen)
 	defer cancel()
 	b, key := &c.inbox, ""
-	q = &question{request: request, answered: make(chan struct{})}
+	q := &question{request: request, answered: make(chan struct{})}
 	c.update(func() {
 		b.keys++
 		key = "q" + strconv.Itoa(b.keys)
@@ -123,13 +116,15 @@ func (c *call) exchange(ctx context.Context, build func(elicit.Client) (stdjson.
 	}
 	open := false // and so without an answer
 	c.update(func() {
-		_, open = b.open[key]
+		if _, open = b.open[key]; open && errors.Is(ctx.Err(), context.DeadlineExceeded) && c.outlet.to == nil && !c.alone && c.turn != nil {
+			c.cancel(errNoAnswer)
+		}
 		delete(b.open, key)
 	})
-	if open {
+	switch {
+	case open:
 		return nil, ctx.Err()
-	}
-	if q.answer == nil {
+	case q.answer == nil:
 		return nil, elicit.ErrUnsupported
 	}
 	return q, nil

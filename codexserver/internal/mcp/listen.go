@@ -52,33 +52,24 @@ func (s *Session) listen(q *request) (any, error) {
 	return nil, context.Cause(q.ctx)
 }
 
-// shows returns what a listener is sent at once if it has changed, and the status message.
-func shows(d modern.DetailedTask) (status, message string) {
-	t, _ := modern.TaskOf(d)
-	status = string(t.Status)
-	if asks, ok := d.(*modern.InputRequiredTask); ok {
-		status += fmt.Sprint(slices.Sorted(maps.Keys(asks.InputRequests)))
-	}
-	if t.StatusMessage != nil {
-		message = *t.StatusMessage
-	}
-	return status, message
-}
-
-// follow sends a task to the client of a request whenever its status or questions change, and at most once a tick if
-// only its status message changes, until the request or the task ends.
+// follow sends a task to the client of a request at once when its questions or its end come, and once a tick if its status
+// message has changed, until the request or the task ends.
 func (s *Session) follow(q *request, id string) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	status, message := "", "" // as last sent
-	for ticked := true; ; {
+	for sent := ""; ; {
 		t, err := s.find(id)
 		if err != nil {
 			return
 		}
 		task, over, changed := t.seen(q.canAsk)
-		if now, words := shows(task); now != status || ticked && words != message {
-			status, message = now, words
+		shown, _ := modern.TaskOf(task)
+		var keys []string
+		if asks, ok := task.(*modern.InputRequiredTask); ok {
+			keys = slices.Sorted(maps.Keys(asks.InputRequests))
+		}
+		if now := fmt.Sprint(shown.Status, keys, *shown.StatusMessage); now != sent {
+			sent = now
 			_ = modern.NotificationsTasks.Notify(context.Background(), q.rpc.Peer(), &modern.TaskStatusNotificationParams{
 				Meta: &modern.NotificationMetaObject{SubscriptionID: &q.rpc.ID}, Task: task,
 			}) // fails if the client has disconnected
@@ -90,9 +81,7 @@ func (s *Session) follow(q *request, id string) {
 		case <-q.ctx.Done():
 			return
 		case <-ticker.C:
-			ticked = true
 		case <-changed:
-			ticked = false
 		}
 	}
 }
