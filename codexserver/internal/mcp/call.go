@@ -62,7 +62,11 @@ func (s *Session) newCall(q *request, p *params) (*call, error) {
 	stay := context.AfterFunc(s.present, c.clientLeft)
 	c.leave = func() { leave(); stay() }
 	s.Go(func() {
-		c.run(func() *mcptypes.CallToolResult { return s.server.Tools.Begin(c.ctx, tc, c.tool, arguments) })
+		r := tools.Broken()
+		_ = stack.Guard(s.Log(), "a tool", func() error { r = s.server.Tools.Begin(c.ctx, tc, c.tool, arguments); return nil })
+		if r != nil { // otherwise its turn has it
+			c.finish(r)
+		}
 	})
 	return c, nil
 }
@@ -90,15 +94,6 @@ func (c *call) finish(r *mcptypes.CallToolResult) {
 		c.leave()
 		c.session.calls.end(c)
 	})
-}
-
-// run calls f for the result of the call, or for its turn, which has it.
-func (c *call) run(f func() *mcptypes.CallToolResult) {
-	r := tools.Broken()
-	_ = stack.Guard(c.session.Log(), "a tool", func() error { r = f(); return nil })
-	if r != nil {
-		c.finish(r)
-	}
 }
 
 // passes ends the call, which takes as long as it may. Its turn continues in the background.

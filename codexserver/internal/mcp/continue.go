@@ -24,7 +24,7 @@ import (
 func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask *approve.Place) {
 	tc.Known = s.continueAll(ask)
 	tc.Kept = func(now *turn.Turn) {
-		if !s.server.Tasks.continues() || now.Resume() == nil {
+		if now.Resume() == nil {
 			return
 		}
 		t := &task{session: s, file: taskfile.Task{Tool: tool, Resume: &taskfile.Resume{Form: able(), Host: tc.Host, Background: true}}}
@@ -39,7 +39,7 @@ func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask *ap
 // when the turns are known here.
 func (s *Session) continueAll(ask *approve.Place) <-chan struct{} {
 	s.once.Do(func() {
-		if !s.server.Tasks.continues() {
+		if !s.server.Tools.Continues() {
 			close(s.known)
 			return
 		}
@@ -66,7 +66,7 @@ const maxContinued = 5
 // continueAs continues a task of a server that was killed, if this server does that, see continueAll for ask. If
 // another session does, it waits for that. What prevents it is logged.
 func (s *Session) continueAs(file taskfile.Task, ask *approve.Place) {
-	if !s.server.Tasks.continues() || file.Resume == nil || file.Resume.Ended >= maxContinued {
+	if !s.server.Tools.Continues() || file.Resume == nil || file.Resume.Ended >= maxContinued {
 		return
 	}
 	if err := s.continued(file.ID, ask); err != nil && !errors.Is(err, taskfile.ErrNotServed) {
@@ -119,14 +119,14 @@ func (s *Session) continueCall(file taskfile.Task) error {
 		c.begin(now)
 		t.keep(now, now.Changed())
 	}
-	run, err := s.server.Tools.Continue(c.ctx, c.call, file.Thread(), k.Turn, &file.Did, false)
+	r, err := s.server.Tools.Continue(c.ctx, c.call, file.Thread(), k.Turn, &file.Did, false)
 	if err != nil {
 		c.cancel(nil)
 		leave()
 		return err
 	}
-	s.add(t)
-	if c.run(run); c.turn == nil {
+	if r != nil { // it did not begin
+		c.finish(r)
 		t.end()
 	}
 	return nil
@@ -142,11 +142,10 @@ func (s *Session) continueInBackground(file taskfile.Task, ask *approve.Place) e
 	tc := s.call(jsonrpc.ID{}, file.Resume.Host, a, a)
 	var now *turn.Turn
 	tc.Durable, tc.Begun = true, func(begun *turn.Turn) { now = begun }
-	run, err := s.server.Tools.Continue(s.ctx, tc, file.Thread(), file.Resume.Turn, &file.Did, true)
+	_, err := s.server.Tools.Continue(s.ctx, tc, file.Thread(), file.Resume.Turn, &file.Did, true)
 	if err != nil {
 		return err
 	}
-	run()
 	if now == nil {
 		return tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}

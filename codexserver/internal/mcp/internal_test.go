@@ -10,9 +10,11 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/testenv"
@@ -56,7 +58,7 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 func TestManyUnknownTasks(t *testing.T) {
 	tasks := NewTasks(taskfile.New(testenv.Home(t), nil), setting.Tasks{})
 	threads := thread.NewTable(nil, &approve.Options{}).Share("")
-	s := (&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewSession(t.Context(), threads, nil)
+	s := (&Server{Tools: tools.New(engine.TurnFunc(nil), nil), Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewSession(t.Context(), threads, nil)
 	ours, theirs := jsonrpc.Pipe()
 	client := s.Connect(s, true, func() {})
 	peer := client.Peer(theirs, client.Handler(nil), jsonrpc.Hooks{})

@@ -65,9 +65,6 @@ func (t *task) create(now *turn.Turn) (err error) {
 	if err != nil {
 		return err
 	}
-	if t.call != nil {
-		t.session.add(t)
-	}
 	t.keep(now, changed)
 	return nil
 }
@@ -92,6 +89,9 @@ func (t *task) says(file *taskfile.Task, now *turn.Turn) {
 // in the background. It writes when something changes, so that the file of a server that was killed has what ran but for
 // the last milliseconds, which the log of approvals has. Changed is closed when something has since the file was written.
 func (t *task) keep(now *turn.Turn, changed <-chan struct{}) {
+	if t.call != nil {
+		t.session.add(t)
+	}
 	t.session.Go(func() {
 		for !tools.Over(now.Done()) {
 			select {
@@ -179,9 +179,6 @@ func NewTasks(store *taskfile.Store, o setting.Tasks) *Tasks {
 	limit := slots.NewLimit(o.Limit, "limits.tasks: %d tasks are unfinished, and no more may be; nothing was started")
 	return &Tasks{options: o, store: store, limit: limit, byID: map[string]*task{}, adopting: make(chan struct{}, 1)}
 }
-
-// continues reports whether this server continues the work of others.
-func (ts *Tasks) continues() bool { return ts != nil && *ts.options.Resume }
 
 // add adds a task that this process serves from now on. From time to time it removes expired files, in the
 // background.

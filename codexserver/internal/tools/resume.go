@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
@@ -15,18 +14,13 @@ func (t *Table) Continues() bool {
 	return t.options.Continues && t.traits.CanContinue != nil
 }
 
-// CanContinue returns why no turn can be continued now, or nil.
-func (t *Table) CanContinue(ctx context.Context) error {
-	if !t.Continues() {
-		return errors.New("this server does not continue turns of others")
-	}
-	return t.traits.CanContinue(ctx)
-}
+// CanContinue returns why no turn can be continued now, or nil, if turns are continued at all.
+func (t *Table) CanContinue(ctx context.Context) error { return t.traits.CanContinue(ctx) }
 
-// Continue opens the thread with an id, whose turn another process has left, and returns a function that begins the rest
-// of the turn, as [Table.Begin] does; in the background codex-wait has the result. Before is the last [turn.Turn.Resume],
-// and did the last [turn.Turn.Did]. If Continue fails, another process may still continue the turn.
-func (t *Table) Continue(ctx context.Context, c *Call, id string, before turn.Resume, did *protocol.TurnResult, background bool) (run func() *mcptypes.CallToolResult, err error) {
+// Continue opens the thread with an id, whose turn another process has left, and begins the rest of the turn, as
+// [Table.Begin] does; in the background codex-wait has the result. Before is the last [turn.Turn.Resume], and did the last
+// [turn.Turn.Did]. If Continue fails, another process may still continue the turn.
+func (t *Table) Continue(ctx context.Context, c *Call, id string, before turn.Resume, did *protocol.TurnResult, background bool) (r *mcptypes.CallToolResult, err error) {
 	if before.Began.IsZero() {
 		before.Began = time.Now()
 	}
@@ -39,13 +33,10 @@ func (t *Table) Continue(ctx context.Context, c *Call, id string, before turn.Re
 	if c.leave, err = t.limit.Enter(""); err != nil {
 		return nil, err
 	}
+	defer func() { c.leave() }() // unless the turn has it
 	th, err := c.revive(ctx, id, protocol.Config{Continues: true}, a)
 	if err != nil {
-		c.leave()
 		return nil, err
 	}
-	return func() *mcptypes.CallToolResult {
-		defer func() { c.leave() }() // unless the turn has it
-		return c.run(ctx, b, th, a, in)
-	}, nil
+	return c.run(ctx, b, th, a, in), nil
 }

@@ -355,15 +355,15 @@ func TestCanContinue(t *testing.T) {
 		e         engine.Engine
 		continues bool
 		want      bool // it continues turns
-		err       bool
-	}{{resumable{}, true, true, false}, {resumable{can: missing}, true, true, true}, {resumable{}, false, false, true}, {engine.TurnFunc(nil), true, false, true}} {
+		err       error
+	}{{resumable{}, true, true, nil}, {resumable{can: missing}, true, true, missing}, {resumable{}, false, false, nil}, {engine.TurnFunc(nil), true, false, nil}} {
 		table := New(tt.e, &Options{Continues: tt.continues})
-		if err := table.CanContinue(t.Context()); table.Continues() != tt.want || (err != nil) != tt.err || tt.want && tt.err && !errors.Is(err, missing) {
-			t.Errorf("%+v: %t, %v", tt, table.Continues(), err)
+		if continues := table.Continues(); continues != tt.want || continues && table.CanContinue(t.Context()) != tt.err {
+			t.Errorf("%+v: %t", tt, continues)
 		}
 	}
 	c := bench(t)
-	if run, err := c.table.Continue(t.Context(), c, "7", turn.Resume{Key: "k"}, &protocol.TurnResult{}, false); run != nil || err == nil || !strings.Contains(err.Error(), "no conversation") {
+	if r, err := c.table.Continue(t.Context(), c, "7", turn.Resume{Key: "k"}, &protocol.TurnResult{}, false); r != nil || err == nil || !strings.Contains(err.Error(), "no conversation") {
 		t.Error(err)
 	}
 }
