@@ -168,7 +168,7 @@ func (c *Connection) outlet(to *recipient) *outlet {
 		defer c.mu.Unlock()
 		return new(c.level)
 	}
-	o := &outlet{session: c.session, endsOnce: true, overflow: c.stop}
+	o := &outlet{session: c.session, overflow: c.stop}
 	o.attach(to, "starting", false)
 	return o
 }

@@ -27,9 +27,8 @@ const heartbeat = 15 * time.Second
 // request does, it reports nothing. It is a [thread.Observer].
 type outlet struct {
 	session  *Session
-	endsOnce bool   // a turn that failed ends with its error event, as in September 2025
 	overflow func() // called when too many bytes wait for the client; nil does nothing
-	failed   bool   // the turn's error event was sent
+	failed   bool   // the turn's error event was sent, which is its last one, as in September 2025
 
 	// The mutex of the session's calls guards the rest.
 
@@ -131,9 +130,6 @@ func (o *outlet) Event(e thread.Event) {
 
 // ended reports whether the turn ended with an earlier event.
 func (o *outlet) ended(m protocol.EventMsg) bool {
-	if !o.endsOnce {
-		return false
-	}
 	switch m.(type) {
 	case protocol.Error:
 		o.failed = true
