@@ -131,18 +131,6 @@ func (c *Connection) listTools(context.Context, *mcptypes.ListToolsRequestParams
 	return &mcptypes.ListToolsResult{Tools: list}, nil
 }
 
-// withArguments returns the params of a call whose arguments are a text with JSON, as the object that it has.
-// Clients before 2026-07-28 that send them so are refused otherwise by the type of the params.
-func withArguments(params json.RawMessage) (json.RawMessage, bool) {
-	var members map[string]jsontext.Value
-	if jsonv2.Unmarshal(params, &members) != nil || members["arguments"].Kind() != '"' {
-		return nil, false
-	}
-	members["arguments"] = objectIn(members["arguments"])
-	changed, err := jsonv2.Marshal(members)
-	return changed, err == nil
-}
-
 // objectIn returns the object that a text has as JSON, and any other value as it is.
 func objectIn(value jsontext.Value) jsontext.Value {
 	var text string
@@ -157,9 +145,15 @@ func objectIn(value jsontext.Value) jsontext.Value {
 
 func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, error) {
 	var p mcptypes.CallToolRequestParams
-	if err := r.Bind(&p); err != nil {
-		params, ok := withArguments(r.Params)
-		if !ok || (&jsonrpc.Request{Params: params}).Bind(&p) != nil {
+	if err := r.Bind(&p); err != nil { // perhaps because the arguments are a text
+		m, _ := members("", jsontext.Value(r.Params))
+		object := objectIn(m["arguments"])
+		if object.Kind() != '{' {
+			return nil, err
+		}
+		m["arguments"] = object
+		params, _ := jsonv2.Marshal(m) // its members were read
+		if (&jsonrpc.Request{Params: params}).Bind(&p) != nil {
 			return nil, err
 		}
 	}
