@@ -71,6 +71,6 @@ func (p *Principal) Reads(tool string) bool { return tools.Reads(tool) }
 func (p *Principal) Close() error {
 	p.end(jsonrpc.ErrClosed)
 	err := p.session.Close()
-	p.turns.WaitForAll()
+	p.turns.Wait()
 	return errors.Join(err, p.threads.Close())
 }

@@ -217,9 +217,9 @@ func (s *Server) serve(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	var turns *tools.Seen
 	switch {
 	case p != nil:
-		turns = p.turns.Share(p.life)
+		turns = p.turns.Share(p.life, false)
 	case gone != nil:
-		turns = s.guests.Share(life)
+		turns = s.guests.Share(life, true)
 	}
 	session := s.wire.NewSession(life, s.threads.Share(principal), turns)
 	home := session

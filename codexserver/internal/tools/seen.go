@@ -28,16 +28,15 @@ const (
 // shares them with. It is safe for concurrent use.
 type Seen struct {
 	*common
-	ctx context.Context // of the turns in the background
-	own sync.WaitGroup  // of this client
+	ctx     context.Context // of the turns in the background
+	running *sync.WaitGroup // of this client, or of all that are one user
 
 	shared bool // by clients that are one to this server, as all of a user over HTTP without a session are
 }
 
 // common has the turns of the clients that share them.
 type common struct {
-	keeper  atomic.Pointer[thread.Share] // holds the threads of turns in the background; nil leaves that to their clients
-	running sync.WaitGroup
+	keeper atomic.Pointer[thread.Share] // holds the threads of turns in the background; nil leaves that to their clients
 
 	mu      sync.Mutex // also guards who gets the results of the turns; it is held before that of a turn
 	list    []*begun   // in order of creation
@@ -45,7 +44,7 @@ type common struct {
 }
 
 // NewSeen returns the turns of a client. Those in the background end with ctx.
-func NewSeen(ctx context.Context) *Seen { return &Seen{common: &common{}, ctx: ctx} }
+func NewSeen(ctx context.Context) *Seen { return &Seen{&common{}, ctx, &sync.WaitGroup{}, false} }
 
 // NewSharedSeen is NewSeen for the first of several clients, see [Seen.Share]. Turns in the
 // background outlive their client; keeper holds their threads.
@@ -92,12 +91,16 @@ func (b *begun) inBackground() bool {
 func (b *begun) isOf(id string) bool { return thread.CanonicalID(b.ThreadID()) == id }
 
 // Share returns the turns of another client, until [Seen.Leave]. Those in the background end with ctx. Each of
-// the two finds the turns of the other by the ids of their threads.
-func (ts *Seen) Share(ctx context.Context) *Seen {
+// the two finds the turns of the other by the ids of their threads. Apart clients do not wait for those of the other.
+func (ts *Seen) Share(ctx context.Context, apart bool) *Seen {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.clients++
-	return &Seen{common: ts.common, ctx: ctx}
+	running := ts.running
+	if apart {
+		running = &sync.WaitGroup{}
+	}
+	return &Seen{ts.common, ctx, running, false}
 }
 
 // Leave reports that a client of [Seen.Share] has gone and its turns have ended, and returns whether it was the last one.
@@ -108,22 +111,9 @@ func (ts *Seen) Leave() (last bool) {
 	return ts.clients == 0
 }
 
-// Wait waits for the turns of the client. They end by themselves, or with their context.
-func (ts *Seen) Wait() { ts.own.Wait() }
-
-// WaitForAll is Wait for all clients that share their turns.
-func (ts *Seen) WaitForAll() { ts.running.Wait() }
-
-// begin counts a goroutine of the client, until done.
-func (ts *Seen) begin() {
-	ts.own.Add(1)
-	ts.running.Add(1)
-}
-
-func (ts *Seen) done() {
-	ts.own.Done()
-	ts.running.Done()
-}
+// Wait waits for the turns of the client, and of those that share them and are not apart. They end by themselves, or with
+// their context.
+func (ts *Seen) Wait() { ts.running.Wait() }
 
 // Working says, for a person, which turns of the clients are running or queued: the thread, the folder, and what
 // the turn does. The oldest one is the first.

@@ -280,12 +280,10 @@ func (t *Table) sweep(ts *Seen) {
 		return
 	}
 	t.swept.Do(func() {
-		ts.begin()
-		go func() {
-			defer ts.done()
+		ts.running.Go(func() {
 			if err := scratch.Sweep(ts.ctx); err != nil && ts.ctx.Err() == nil && log != nil {
 				log.Warn("sweeping what is kept", "error", err)
 			}
-		}()
+		})
 	})
 }

@@ -70,9 +70,9 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 	if c.Begun != nil {
 		c.Begun(b.Turn)
 	}
-	c.Turns.begin()
+	c.Turns.running.Add(1)
 	a.Ended = func(end func()) {
-		defer b.owner.done()
+		defer b.owner.running.Done()
 		if leave != nil {
 			leave()
 		}

@@ -122,7 +122,7 @@ func TestTurnsAreLimited(t *testing.T) {
 		if one.detach() || one.InBackground() {
 			t.Error("a turn that a call waits for becomes one too many")
 		}
-		other := &Call{table: c.table, Threads: c.Threads, Turns: c.Turns.Share(t.Context())}
+		other := &Call{table: c.table, Threads: c.Threads, Turns: c.Turns.Share(t.Context(), true)}
 		if _, answer := other.begin(t, "hello", true); answer.IsError != nil {
 			t.Errorf("of another client: %q", textsOf(answer))
 		}
@@ -239,8 +239,8 @@ func TestSharedTurns(t *testing.T) {
 		defer stop()
 		first := NewSharedSeen(ctx, keeper)
 		client := table.Share("")
-		c = &Call{table: c.table, Threads: client, Turns: first.Share(ctx)}
-		other := first.Share(ctx)
+		c = &Call{table: c.table, Threads: client, Turns: first.Share(ctx, false)}
+		other := first.Share(ctx, true)
 		if first.Working() != nil || !first.Stays() || NewSeen(ctx).Stays() {
 			t.Error("before the first turn")
 		}
@@ -260,7 +260,7 @@ func TestSharedTurns(t *testing.T) {
 		other.Wait() // it has none
 		waited := make(chan bool)
 		go func() {
-			first.WaitForAll()
+			first.Wait()
 			c.Turns.Wait()
 			close(waited)
 		}()
