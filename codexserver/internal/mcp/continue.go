@@ -119,7 +119,7 @@ func (s *Session) continueCall(file taskfile.Task) error {
 		c.begin(now)
 		t.keep(now, now.Changed())
 	}
-	r, err := s.server.Tools.Continue(c.ctx, c.call, file.Thread(), k.Turn, &file.Did, false)
+	r, err := s.server.Tools.Continue(c.ctx, c.call, k.Turn, &file.Did, false)
 	if err != nil {
 		c.cancel(nil)
 		leave()
@@ -142,7 +142,7 @@ func (s *Session) continueInBackground(file taskfile.Task, ask *approve.Place) e
 	tc := s.call(jsonrpc.ID{}, file.Resume.Host, a, a)
 	var now *turn.Turn
 	tc.Durable, tc.Begun = true, func(begun *turn.Turn) { now = begun }
-	_, err := s.server.Tools.Continue(s.ctx, tc, file.Thread(), file.Resume.Turn, &file.Did, true)
+	_, err := s.server.Tools.Continue(s.ctx, tc, file.Resume.Turn, &file.Did, true)
 	if err != nil {
 		return err
 	}

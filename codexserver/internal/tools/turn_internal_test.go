@@ -363,7 +363,7 @@ func TestCanContinue(t *testing.T) {
 		}
 	}
 	c := bench(t)
-	if r, err := c.table.Continue(t.Context(), c, "7", turn.Resume{Key: "k"}, &protocol.TurnResult{}, false); r != nil || err == nil || !strings.Contains(err.Error(), "no conversation") {
+	if r, err := c.table.Continue(t.Context(), c, turn.Resume{Key: "k"}, &protocol.TurnResult{ThreadID: "7"}, false); r != nil || err == nil || !strings.Contains(err.Error(), "no conversation") {
 		t.Error(err)
 	}
 }

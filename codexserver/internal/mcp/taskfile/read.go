@@ -33,42 +33,40 @@ func (s *Store) Get(id string) (Task, Owner, error) {
 // Gone returns the unfinished tasks of servers that are [Gone], the newest first. The error joins the errors of
 // files that it cannot read; the other tasks are returned nevertheless.
 func (s *Store) Gone() (list []Task, err error) {
-	root, files, err := s.files()
-	if root == nil {
-		return nil, err
-	}
-	defer root.Close()
-	var failed []error
-	for _, f := range files {
+	err = s.each(func(root *os.Root, f fs.DirEntry) error {
 		id, ok := fileID(f.Name())
 		if !ok {
-			continue
+			return nil
 		}
-		switch t, o, err := s.load(root, id); {
-		case err == nil && o == Gone:
+		t, o, err := s.load(root, id)
+		if err == nil && o == Gone {
 			list = append(list, t)
-		case err != nil && !errors.Is(err, ErrUnknown): // or it was removed meanwhile
+		}
+		return err
+	})
+	slices.SortFunc(list, func(a, b Task) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID)) })
+	return list, err
+}
+
+// each calls do for each file of the folder, if there is one. It joins the errors, but for files that were removed
+// meanwhile.
+func (s *Store) each(do func(root *os.Root, f fs.DirEntry) error) error {
+	root, err := s.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	files, err := fs.ReadDir(root.FS(), ".")
+	failed := []error{err}
+	for _, f := range files {
+		if err := do(root, f); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrUnknown) {
 			failed = append(failed, err)
 		}
 	}
-	slices.SortFunc(list, func(a, b Task) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID)) })
-	return list, errors.Join(failed...)
-}
-
-// files opens the folder and lists its files. The folder is nil if there is none, or with an error.
-func (s *Store) files() (*os.Root, []fs.DirEntry, error) {
-	root, err := s.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	files, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return nil, nil, errors.Join(err, root.Close())
-	}
-	return root, files, nil
+	return errors.Join(failed...)
 }
 
 // load reads a task and determines its owner.
@@ -135,27 +133,22 @@ func read(root *os.Root, id string) (t Task, err error) {
 //
 // Servers may use the folder meanwhile.
 func (s *Store) Sweep(by time.Time) error {
-	root, files, err := s.files()
-	if root == nil {
-		return err
-	}
-	defer root.Close()
-	var failed []error
-	for _, f := range files {
+	return s.each(func(root *os.Root, f fs.DirEntry) error {
 		info, err := f.Info()
-		if err == nil {
-			old := by.Sub(info.ModTime()) > Keep
-			if id, isTask := fileID(f.Name()); !isTask {
-				err = s.sweepOther(root, f.Name(), old)
-			} else if old { // a task is kept for at least that long after it changed
-				err = s.sweepTask(root, id, by)
-			}
+		if err != nil {
+			return err
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrUnknown) { // or it was removed meanwhile
-			failed = append(failed, fmt.Errorf("sweeping %s: %w", f.Name(), err))
+		old := by.Sub(info.ModTime()) > Keep
+		if id, isTask := fileID(f.Name()); !isTask {
+			err = s.sweepOther(root, f.Name(), old)
+		} else if old { // a task is kept for at least that long after it changed
+			err = s.sweepTask(root, id, by)
 		}
-	}
-	return errors.Join(failed...)
+		if err != nil {
+			return fmt.Errorf("sweeping %s: %w", f.Name(), err)
+		}
+		return nil
+	})
 }
 
 // sweepTask removes a task that has expired.

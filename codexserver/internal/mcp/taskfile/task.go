@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
@@ -60,12 +59,6 @@ type Task struct {
 	Result jsontext.Value `json:"result,omitzero"`
 	// Server is the server that serves or served the task. The store sets it.
 	Server Server `json:"server"`
-}
-
-// Thread returns the id of the task's thread.
-func (t Task) Thread() string {
-	thread, _, _ := strings.Cut(t.ID, ".")
-	return thread
 }
 
 // Resume is what another server needs to continue a task.
