@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -52,14 +53,20 @@ func (a *waitArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 		}
 		turns = c.turns(a)
 	}
-	var all []Pending
 	for _, t := range turns {
 		defer c.attach(t)()
-		all = append(all, t)
 	}
 	for {
 		within, stop := context.WithTimeoutCause(ctx, a.wait(), ErrLimit)
-		Wait(within, c.place() == nil, all...)
+		questions := c.place() == nil
+		var waits sync.WaitGroup
+		for _, t := range turns {
+			waits.Go(func() {
+				_ = Wait(within, questions, t) // whatever ends it
+				stop()                         // ends the others
+			})
+		}
+		waits.Wait()
 		stop()
 		// The call stays open while the client has a question of it, so that the answer
 		// finds a call.

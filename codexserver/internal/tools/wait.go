@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/hosts"
@@ -37,28 +36,9 @@ func Over(done <-chan struct{}) bool {
 	}
 }
 
-// Wait waits until one of all has ended, or until ctx ends, for its cause. With questions it also waits for a question of
-// one of them, for [ErrAsks]. It returns at once without any.
-func Wait(ctx context.Context, questions bool, all ...Pending) error {
-	if len(all) == 0 {
-		return nil
-	}
-	if len(all) == 1 {
-		return wait(ctx, questions, all[0])
-	}
-	var running sync.WaitGroup
-	defer running.Wait()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	first := make(chan error, len(all))
-	for _, one := range all {
-		running.Go(func() { first <- wait(ctx, questions, one) })
-	}
-	return <-first
-}
-
-// wait is Wait for one.
-func wait(ctx context.Context, questions bool, one Pending) error {
+// Wait waits until one has ended, or until ctx ends, for its cause. With questions it also waits for a question of it,
+// for [ErrAsks].
+func Wait(ctx context.Context, questions bool, one Pending) error {
 	for {
 		open, changed := false, (<-chan struct{})(nil)
 		if questions {
