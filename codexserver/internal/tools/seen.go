@@ -73,7 +73,7 @@ type begun struct {
 	// The mutex of the owner guards these.
 	background bool             // codex-wait has the result
 	answered   bool             // a caller has the result; without background, the call had given up at the end if not
-	follows    func() bool      // ends that the turn ends with its call, or those in the background; nil if its life does so
+	follows    func() bool      // ends that the turn ends with its call, or those in the background, unless its life does so
 	places     map[*Seen]func() // how clients leave that are asked besides the owner's
 }
 
@@ -192,9 +192,7 @@ func (ts *Seen) ended(t *begun, end func(), lost bool) {
 	for _, leave := range t.places {
 		leave()
 	}
-	if t.follows != nil {
-		t.follows()
-	}
+	t.follows()
 	end()
 	id := thread.CanonicalID(t.ThreadID())
 	t.answered = t.answered || !t.background && !lost

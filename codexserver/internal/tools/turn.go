@@ -15,7 +15,10 @@ import (
 
 // newTurn returns a turn of the call, which has no thread yet, and who attends it.
 func (c *Call) newTurn(background bool) (*begun, thread.Attend) {
-	b := &begun{Turn: turn.New(c.table.options.Report), owner: c.Turns, polled: c.Durable, background: background}
+	b := &begun{
+		Turn: turn.New(c.table.options.Report), owner: c.Turns, polled: c.Durable, background: background,
+		follows: func() bool { return false },
+	}
 	b.Order.Most, b.Order.Shows, b.Order.CheckTime = c.maxResult(), c.table.Has(showTool.name), c.table.options.CheckTime
 	c.asked = func() {}
 	a := c.Awaited
@@ -73,9 +76,7 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 	c.Turns.running.Add(1)
 	a.Ended = func(end func()) {
 		defer b.owner.running.Done()
-		if leave != nil {
-			leave()
-		}
+		leave()
 		c.asked()
 		b.owner.ended(b, end, ctx.Err() != nil)
 		if c.Ended != nil && !background {
@@ -129,9 +130,7 @@ func (c *Call) detach() bool {
 	b.owner.mu.Lock()
 	moves := !b.background && !b.over() && !b.owner.full()
 	if moves {
-		if b.follows != nil {
-			b.follows()
-		}
+		b.follows()
 		ctx := b.owner.ctx
 		b.background, b.follows = true, context.AfterFunc(ctx, func() { b.Interrupt(context.Cause(ctx)) })
 	}

@@ -76,6 +76,7 @@ func (c *Call) begin(t *testing.T, prompt string, background bool) (*begun, *mcp
 
 // beginIn begins a turn of a thread.
 func (c *Call) beginIn(ctx context.Context, th *thread.Thread, prompt string, background bool) (*begun, *mcptypes.CallToolResult) {
+	c.leave = func() {}
 	b, a := c.newTurn(background)
 	r := c.run(ctx, b, th, a, protocol.TurnInput{Items: protocol.TextInput(prompt)})
 	if r == nil {
