@@ -33,11 +33,11 @@ type Connection struct {
 	stop    func() // ends the handling of requests
 
 	hello atomic.Pointer[hello] // one without params before initialize
+	level atomic.Pointer[mcptypes.LoggingLevel]
 
 	mu           sync.Mutex
 	began, ended bool        // a session of the client, and its input
 	drained      *time.Timer // nil until both
-	level        mcptypes.LoggingLevel
 }
 
 // hello is what the client says of itself. It does not change.
@@ -52,7 +52,8 @@ type hello struct {
 // the client has disconnected or does not read. If asks is false, the client may not approve, and is not
 // asked, even if it supports questions.
 func (s *Session) Connect(home *Session, asks bool, stop func()) *Connection {
-	c := &Connection{session: s, home: home, asks: asks, level: mcptypes.LoggingLevelWarning, stop: stop}
+	c := &Connection{session: s, home: home, asks: asks, stop: stop}
+	c.level.Store(new(mcptypes.LoggingLevelWarning))
 	c.hello.Store(&hello{asker: elicit.NewAsker(elicit.CallFunc(nil), elicit.Client{}, &s.server.Approvals)})
 	return c
 }
@@ -162,12 +163,7 @@ func (c *Connection) Outlet() thread.Observer { return c.outlet(&recipient{}) }
 
 // outlet returns the observer of a turn for a request, or for none.
 func (c *Connection) outlet(to *recipient) *outlet {
-	to.peer, to.mute = c.peer, !c.speaks("2025-03-26")
-	to.level = func() *mcptypes.LoggingLevel {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return new(c.level)
-	}
+	to.peer, to.mute, to.level = c.peer, !c.speaks("2025-03-26"), c.level.Load
 	o := &outlet{session: c.session, overflow: c.stop}
 	o.attach(to, "starting", false)
 	return o

@@ -76,9 +76,7 @@ func (c *Connection) ping(context.Context, *mcptypes.PingRequestParams) (*mcptyp
 }
 
 func (c *Connection) setLevel(_ context.Context, p *mcptypes.SetLevelRequestParams) (*mcptypes.EmptyResult, error) {
-	c.mu.Lock()
-	c.level = p.Level
-	c.mu.Unlock()
+	c.level.Store(&p.Level)
 	return &mcptypes.EmptyResult{}, nil
 }
 
