@@ -94,7 +94,7 @@ func (s *Session) retry(q *request, p *params) (any, error) {
 	}
 	c.attach(q, "thinking", false) // before the turn continues
 	c.take(keys, p.answers)
-	s.later(q.rpc, func() (any, error) { return c.serve(q) })
+	s.Later(q.rpc, func() (any, error) { return c.serve(q) })
 	return nil, nil
 }
 

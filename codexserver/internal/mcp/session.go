@@ -127,9 +127,9 @@ func (s *Session) Enter() (leave func(), err error) {
 	return leave, err
 }
 
-// later answers a request in another goroutine with what answer returns. The caller bounds such requests: the peer does
+// Later answers a request in another goroutine with what answer returns. The caller bounds such requests: the peer does
 // not bound what is answered later than on the read loop.
-func (s *Session) later(r *jsonrpc.Request, answer func() (any, error)) {
+func (s *Session) Later(r *jsonrpc.Request, answer func() (any, error)) {
 	reply := r.Responder()
 	s.Go(func() {
 		var result any

@@ -37,7 +37,7 @@ func (s *Session) serveTask(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.later(q.rpc, func() (any, error) {
+	s.Later(q.rpc, func() (any, error) {
 		defer leave()
 		t, err := s.find(id)
 		if err != nil {

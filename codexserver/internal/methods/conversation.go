@@ -149,16 +149,12 @@ func (ss *session) interruptConversation(ctx context.Context, r *jsonrpc.Request
 	if ended == nil {
 		return nil, refused("no turn of conversation %s is running", p.ConversationID)
 	}
-	reply := r.Responder()
-	ss.client.Session().Go(func() {
+	ss.client.Session().Later(r, func() (any, error) {
 		select {
 		case <-ended:
-			err = reply.Reply(&protocol.InterruptConversationResult{AbortReason: protocol.AbortInterrupted}, nil)
+			return &protocol.InterruptConversationResult{AbortReason: protocol.AbortInterrupted}, nil
 		case <-ctx.Done():
-			err = reply.Reply(nil, context.Cause(ctx))
-		}
-		if err != nil {
-			ss.client.Session().Log().Debug("interrupt", "error", err)
+			return nil, context.Cause(ctx)
 		}
 	})
 	return nil, nil
