@@ -155,7 +155,7 @@ func (c *call) Changed() <-chan struct{} {
 func (c *call) Asks() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.inbox.open) > 0 || c.late && c.turn != nil
+	return len(c.inbox.open) > 0 || c.taskable && c.late && c.turn != nil
 }
 
 // over reports whether the call has its result.

@@ -112,19 +112,17 @@ func (c *call) serve(q *request) (any, error) {
 		}
 	})
 	began, most := time.Now(), c.mayTake(q)
+	if q.tasks && c.session.server.Tasks != nil { // a call that takes longer becomes one
+		late := time.AfterFunc(max(c.session.server.Tasks.options.Grace, 1), func() { c.update(func() { c.late = true }) })
+		defer late.Stop()
+	}
 	for {
 		c.mu.Lock()
-		tasks, limit := q.tasks && c.taskable, most
-		switch {
-		case tasks && c.late:
-			limit = 0
-		case tasks: // a call that takes longer becomes one
-			limit = max(c.session.server.Tasks.options.Grace, 1)
-		}
+		tasks := q.tasks && c.taskable
 		c.mu.Unlock()
 		wait, stop := q.ctx, context.CancelFunc(func() {})
-		if limit > 0 {
-			wait, stop = context.WithDeadlineCause(q.ctx, began.Add(limit), tools.ErrLimit)
+		if most > 0 && !tasks {
+			wait, stop = context.WithDeadlineCause(q.ctx, began.Add(most), tools.ErrLimit)
 		}
 		err := tools.Wait(wait, true, c)
 		stop()
@@ -141,15 +139,13 @@ func (c *call) serve(q *request) (any, error) {
 			if result := c.round(q.ctx, q.canAsk); result != nil {
 				return result, nil
 			}
-		case !errors.Is(err, tools.ErrLimit):
+		case errors.Is(err, tools.ErrLimit): // the call takes as long as it may
+			most = 0
+			c.passes()
+		default:
 			c.cancel(err)
 			<-c.done
 			return c.session.server.complete(c.result), nil // sent unless the client cancelled
-		case tasks:
-			c.update(func() { c.late = true })
-		default: // the call takes as long as it may
-			most = 0
-			c.passes()
 		}
 	}
 }
