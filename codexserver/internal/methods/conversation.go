@@ -49,8 +49,7 @@ func (ss *session) newConversation(ctx context.Context, p protocol.NewConversati
 	}
 	a := ss.attendance()
 	a.Keeps = true // no method resumes it
-	folders := func(ctx context.Context) []string { return ss.server.Tools.Folders(ctx, ss.client.Roots) }
-	t, err := ss.client.Session().Threads().Start(ctx, ss.server.Tools.Rules.Caller(ss.client.Host(), folders), cfg, a)
+	t, err := ss.client.Session().Threads().Start(ctx, ss.server.Tools.Caller(ss.client.Host(), ss.client.Roots), cfg, a)
 	var bad *engine.ConfigError
 	if errors.As(err, &bad) { // the client's
 		return nil, refused("error deriving config: %v", bad.Err)

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
@@ -32,18 +33,20 @@ func ProjectFolder(ctx context.Context) string {
 	return folder
 }
 
-// Folders returns the folders in which a call of the client whose call ctx is may have commands write unasked: those in
-// which the server was started for it, and its roots.
-func (t *Table) Folders(ctx context.Context, roots Roots) []string {
-	all := []string{t.options.Folder, ProjectFolder(ctx)}
-	if engine.OriginOf(ctx) == nil {
-		wd, _ := os.Getwd()
-		all = append(all, wd)
-	}
-	if roots != nil {
-		all = append(all, roots(ctx)...)
-	}
-	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
+// Caller returns the client with a name as the caller of a call. It may have commands write unasked in the folders in which
+// the server was started for it, and in its roots.
+func (t *Table) Caller(host string, roots Roots) admit.Caller {
+	return t.Rules.Caller(host, func(ctx context.Context) []string {
+		all := []string{t.options.Folder, ProjectFolder(ctx)}
+		if engine.OriginOf(ctx) == nil {
+			wd, _ := os.Getwd()
+			all = append(all, wd)
+		}
+		if roots != nil {
+			all = append(all, roots(ctx)...)
+		}
+		return slices.DeleteFunc(all, func(path string) bool { return path == "" })
+	})
 }
 
 // folder returns the folder of a call that names none, "" for that of this process. It may ask the client.

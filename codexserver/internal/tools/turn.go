@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -29,15 +28,10 @@ func (c *Call) newTurn(background bool) (*begun, thread.Attend) {
 	return b, a
 }
 
-// caller returns who calls, for threads.
-func (c *Call) caller() admit.Caller {
-	return c.table.Rules.Caller(c.Host, func(ctx context.Context) []string { return c.table.Folders(ctx, c.Roots) })
-}
-
 // revive returns the thread with an id, which is resumed with cfg. It ends and refuses one whose folder a call may not
 // have.
 func (c *Call) revive(ctx context.Context, id string, cfg protocol.Config, a thread.Attend) (*thread.Thread, error) {
-	th, err := c.Threads.Revive(ctx, c.caller(), id, cfg, a)
+	th, err := c.Threads.Revive(ctx, c.table.Caller(c.Host, c.Roots), id, cfg, a)
 	if err != nil {
 		return nil, err
 	}
