@@ -139,33 +139,30 @@ func (a *listArguments) page(ctx context.Context, library engine.Library) (*prot
 	if err != nil {
 		return nil, err
 	}
-	found := &protocol.ListConversationsResult{}
-	for cursor, looked := a.Cursor, 0; looked < maxLooked; {
+	found := &protocol.ListConversationsResult{NextCursor: &a.Cursor}
+	for looked := 0; looked < maxLooked && found.NextCursor != nil; {
+		cursor := *found.NextCursor
 		page, err := library.List(ctx, protocol.ListConversationsParams{PageSize: new(lookPage), Cursor: cursor})
 		if err != nil {
 			return nil, err
 		}
-		for i := range page.Items {
-			if matches(&page.Items[i]) {
-				found.Items = append(found.Items, page.Items[i])
+		for i, item := range page.Items {
+			if !matches(&item) {
+				continue
 			}
-			if len(found.Items) == size && i+1 < len(page.Items) { // a page that ends here has the cursor of the next
+			if found.Items = append(found.Items, item); len(found.Items) == size { // a page that ends here has the cursor of the next
 				page, err = library.List(ctx, protocol.ListConversationsParams{PageSize: new(i + 1), Cursor: cursor})
 				if err != nil {
 					return nil, err
 				}
-				break
+				found.NextCursor = page.NextCursor
+				return found, nil
 			}
 		}
-		next := page.NextCursor
-		if found.NextCursor = next; len(found.Items) == size {
-			break
-		}
-		if next == nil || *next == cursor || len(page.Items) == 0 {
+		looked += len(page.Items)
+		if found.NextCursor = page.NextCursor; len(page.Items) == 0 || found.NextCursor != nil && *found.NextCursor == cursor {
 			found.NextCursor = nil
-			break
 		}
-		looked, cursor = looked+len(page.Items), *next
 	}
 	return found, nil
 }
