@@ -177,14 +177,15 @@ func (c *Connection) Call(ctx context.Context, method string, params, result any
 // Notify queues a notification.
 func (c *Connection) Notify(method string, params any) { c.session.notify(c.peer, method, params, nil) }
 
-// SendEvent sends an event. Begin is the beginning of its params. The session ends if too many bytes wait for the client.
-func (c *Connection) SendEvent(method string, begin []byte, e protocol.Event) {
-	c.session.sendEvent(c.peer, method, begin, e, c.stop)
-}
-
-// Listener returns a receiver of events that sends them. While too many bytes wait for the
-// client, it leaves deltas out, and then sends an event with their number.
-func (c *Connection) Listener(send func(protocol.Event)) func(protocol.Event) {
+// Listener returns a receiver of the events of a conversation, which sends them as those of September 2025. While too many
+// bytes wait for the client, it leaves deltas out, and then sends an event with their number. The session ends if still more
+// wait.
+func (c *Connection) Listener(conversation string) func(protocol.Event) {
 	var gap gap
-	return func(e protocol.Event) { gap.send(c.peer, c.session.server.MaxUnread, e, send) }
+	return func(e protocol.Event) {
+		gap.send(c.peer, c.session.server.MaxUnread, e, func(e protocol.Event) {
+			b, _ := jsontext.AppendQuote([]byte(`{"conversationId":`), conversation) // the error reports invalid UTF-8
+			c.session.sendEvent(c.peer, "codex/event/"+e.Msg.EventType(), append(b, ','), e, c.stop)
+		})
+	}
 }

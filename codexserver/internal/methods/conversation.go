@@ -13,7 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
 
@@ -75,14 +74,8 @@ func (ss *session) addListener(_ context.Context, p protocol.AddConversationList
 	if err != nil {
 		return nil, err
 	}
-	ss.listening.Store(id.String(), t.Listen(ss.client.Listener(func(e protocol.Event) { ss.sendListenerEvent(t.ID(), e) })))
+	ss.listening.Store(id.String(), t.Listen(ss.client.Listener(t.ID())))
 	return &protocol.AddConversationListenerResult{SubscriptionID: id.String()}, nil
-}
-
-// sendListenerEvent sends an event to a listener of a conversation.
-func (ss *session) sendListenerEvent(thread string, e protocol.Event) {
-	b, _ := jsontext.AppendQuote([]byte(`{"conversationId":`), thread) // the error reports invalid UTF-8
-	ss.client.SendEvent("codex/event/"+e.Msg.EventType(), append(b, ','), e)
 }
 
 func (ss *session) removeListener(_ context.Context, p protocol.RemoveConversationListenerParams) (empty, error) {
