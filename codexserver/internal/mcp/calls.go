@@ -30,16 +30,15 @@ type calls struct {
 type state struct {
 	digest digest // of the call, which the request must have again
 	text   string
-	keys   []string // of the questions that were asked
 	issued time.Time
 }
 
 // park returns the text of a state for a call whose questions are sent to the client. The caller holds cs.mu.
-func (cs *calls) park(c *call, keys []string) string {
+func (cs *calls) park(c *call) string {
 	if cs.parked == nil {
 		cs.parked = map[string]*call{}
 	}
-	c.state = state{c.state.digest, rand.Text(), keys, time.Now()}
+	c.state = state{c.state.digest, rand.Text(), time.Now()}
 	cs.parked[c.state.text] = c
 	if c.over() {
 		cs.forget(c)
@@ -65,19 +64,19 @@ func (cs *calls) forget(c *call) {
 	}
 }
 
-// resume returns the call with a state of a client and the keys of its questions, and invalidates the state.
+// resume returns the call with a state of a client, and invalidates the state.
 // It fails if there is no such call: after a restart there is none.
-func (cs *calls) resume(text string, d digest) (*call, []string, error) {
+func (cs *calls) resume(text string, d digest) (*call, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.parked[text]
 	if c == nil || c.state.digest != d || time.Since(c.state.issued) > stateLife {
-		return nil, nil, Invalid("/requestState", "not the state of an open call of this tool with these arguments: it was used before, or the server was restarted. "+
+		return nil, Invalid("/requestState", "not the state of an open call of this tool with these arguments: it was used before, or the server was restarted. "+
 			"Nothing was done here; codex-reply continues a conversation")
 	}
 	delete(cs.parked, text)
 	cs.ended = slices.DeleteFunc(cs.ended, func(ended string) bool { return ended == text })
-	return c, c.state.keys, nil
+	return c, nil
 }
 
 // Parked reports whether the client of a call may come back with an answer for this process. The turn of a task, or

@@ -5,7 +5,6 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -61,19 +60,16 @@ func (c *call) refuse() {
 	})
 }
 
-// take answers open questions. It ignores unknown keys, keys that are not in keys unless that is nil, second answers
-// and those that are too late.
-func (c *call) take(keys []string, answers map[string]jsontext.Value) {
+// take answers open questions. It ignores unknown keys, those of questions that were not sent, second answers and those
+// that are too late.
+func (c *call) take(answers map[string]jsontext.Value) {
 	c.update(func() {
 		for key, answer := range answers {
 			one := c.inbox.open[key]
-			if one == nil || keys != nil && !slices.Contains(keys, key) {
+			if one == nil || one.sent.IsZero() {
 				continue
 			}
-			one.answer = stdjson.RawMessage(answer.Clone())
-			if !one.sent.IsZero() {
-				one.took = time.Since(one.sent)
-			}
+			one.answer, one.took = stdjson.RawMessage(answer.Clone()), time.Since(one.sent)
 			close(one.answered)
 			delete(c.inbox.open, key)
 		}

@@ -26,7 +26,7 @@ import (
 func parkOne() (*Session, *call, string) {
 	s := &Session{threads: &thread.Share{}, server: &Server{}, calls: calls{mu: new(sync.Mutex)}}
 	c := &call{session: s, tool: "codex", state: state{digest: digest{1, 2, 3}}, done: make(chan struct{})}
-	return s, c, s.calls.park(c, []string{"q1"})
+	return s, c, s.calls.park(c)
 }
 
 // TestEndedCallsAreForgotten parks calls that end before a client resumes them.
@@ -38,7 +38,7 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 		if n%2 == 0 {
 			s.calls.end(c)
 		}
-		last = s.calls.park(c, []string{"q1"})
+		last = s.calls.park(c)
 		if n%2 != 0 {
 			s.calls.end(c)
 		}
@@ -46,10 +46,10 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 	if n := len(s.calls.parked); n != maxEnded+1 {
 		t.Errorf("%d states are kept", n)
 	}
-	if _, _, err := s.calls.resume(last, digest{}); err != nil {
+	if _, err := s.calls.resume(last, digest{}); err != nil {
 		t.Errorf("the last one: %v", err)
 	}
-	if got, _, err := s.calls.resume(state, open.state.digest); err != nil || got != open {
+	if got, err := s.calls.resume(state, open.state.digest); err != nil || got != open {
 		t.Errorf("one that has not ended: %v", err)
 	}
 }

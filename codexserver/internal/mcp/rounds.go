@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	stdjson "encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
@@ -88,12 +86,12 @@ func (s *Session) newParams(raw stdjson.RawMessage) (*params, error) {
 
 // retry takes the answers of a retry, on the read loop, and then serves its call in another goroutine.
 func (s *Session) retry(q *request, p *params) (any, error) {
-	c, keys, err := s.calls.resume(*p.state, p.digest)
+	c, err := s.calls.resume(*p.state, p.digest)
 	if err != nil {
 		return nil, err
 	}
 	c.attach(q, "thinking", false) // before the turn continues
-	c.take(keys, p.answers)
+	c.take(p.answers)
 	s.Later(q.rpc, func() (any, error) { return c.serve(q) })
 	return nil, nil
 }
@@ -171,7 +169,7 @@ func (c *call) round(ctx context.Context, can bool) any {
 	turn, requests := c.turn, c.inbox.requests()
 	if asks = len(requests) > 0; asks {
 		if c.inbox.rounds++; c.inbox.rounds <= maxRounds {
-			text = c.session.calls.park(c, slices.Sorted(maps.Keys(requests)))
+			text = c.session.calls.park(c)
 		}
 	}
 	c.mu.Unlock()

@@ -59,7 +59,7 @@ func (t *task) serve(q *request, params map[string]jsontext.Value) (any, error) 
 	case modern.TasksUpdate.Name():
 		answers, err := members("/inputResponses", params["inputResponses"])
 		if err == nil {
-			err = t.act(func() { t.call.take(nil, answers) })
+			err = t.act(func() { t.call.take(answers) })
 		}
 		return &modern.UpdateTaskResult{Meta: meta}, err
 	}

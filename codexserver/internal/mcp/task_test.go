@@ -373,6 +373,7 @@ func TestStoppedTaskIsNotContinued(t *testing.T) {
 			if !resume() {
 				t.Error("nothing would be continued")
 			}
+			getTask(t, p, id) // it has the question
 			must.OK(t, stop(t.Context(), p, id))
 			synctest.Wait()
 			if resume() {
