@@ -31,7 +31,8 @@ type call struct {
 	done    chan struct{}           // closed when there is a result
 	result  *mcptypes.CallToolResult
 	outlet  outlet // to the request that waits, if one does
-	state   state
+	digest  digest // of the tool and the arguments, which each request must have again
+	state   string // names the call in the next request of its client; "" before the first
 
 	mu       *sync.Mutex // of the session's calls; the outlet has it, too
 	changed  chan struct{}
@@ -51,7 +52,7 @@ func (s *Session) newCall(q *request, p *params) (*call, error) {
 		return nil, err
 	}
 	c := s.unstarted(q.rpc.ID, p.tool, q.client, taskable)
-	c.state.digest = p.digest
+	c.digest = p.digest
 	c.attach(q, "starting", c.taskable)
 	tc := c.call
 	s.survive(tc, c.tool, func() bool { return c.inbox.canAsk }, nil)

@@ -4,20 +4,15 @@ import (
 	"crypto/rand"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/codexmcp/codexmcp/internal/slots"
 )
 
-const (
-	// maxEnded is how many ended calls are kept for clients that return late.
-	maxEnded = 256
-	// stateLife is how long the state of a call is valid.
-	stateLife = 24 * time.Hour
-)
+// maxEnded is how many ended calls are kept for clients that return late.
+const maxEnded = 256
 
-// calls counts the calls that may take long. It has those that wait for a client to return, by the random
-// texts that were sent to it. They are only in memory.
+// calls counts the calls that may take long. It has those that wait for a client to return, by their states,
+// random texts that were sent to it. They are only in memory.
 type calls struct {
 	limit *slots.Limit
 
@@ -26,24 +21,14 @@ type calls struct {
 	ended  []string // those of calls that have ended, in this order
 }
 
-// state names a call in the next request of its client. A call has one at a time.
-type state struct {
-	digest digest // of the call, which the request must have again
-	text   string
-	issued time.Time
-}
-
-// park returns the text of a state for a call whose questions are sent to the client. The caller holds cs.mu.
+// park gives a call whose questions are sent to the client a new state, which it returns. The caller holds cs.mu.
 func (cs *calls) park(c *call) string {
-	if cs.parked == nil {
-		cs.parked = map[string]*call{}
-	}
-	c.state = state{c.state.digest, rand.Text(), time.Now()}
-	cs.parked[c.state.text] = c
+	c.state = rand.Text()
+	cs.parked[c.state] = c
 	if c.over() {
 		cs.forget(c)
 	}
-	return c.state.text
+	return c.state
 }
 
 // end ends a call, which has its result.
@@ -51,14 +36,14 @@ func (cs *calls) end(c *call) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	close(c.done)
-	if cs.parked[c.state.text] == c {
+	if cs.parked[c.state] == c {
 		cs.forget(c)
 	}
 }
 
 // forget removes the state of a call that has ended after those of many others. The caller holds cs.mu.
 func (cs *calls) forget(c *call) {
-	if cs.ended = append(cs.ended, c.state.text); len(cs.ended) > maxEnded {
+	if cs.ended = append(cs.ended, c.state); len(cs.ended) > maxEnded {
 		delete(cs.parked, cs.ended[0])
 		cs.ended = cs.ended[1:]
 	}
@@ -70,7 +55,7 @@ func (cs *calls) resume(text string, d digest) (*call, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.parked[text]
-	if c == nil || c.state.digest != d || time.Since(c.state.issued) > stateLife {
+	if c == nil || c.digest != d {
 		return nil, Invalid("/requestState", "not the state of an open call of this tool with these arguments: it was used before, or the server was restarted. "+
 			"Nothing was done here; codex-reply continues a conversation")
 	}

@@ -24,8 +24,8 @@ import (
 
 // parkOne returns a session with one call that waits for answers, and the state of the call.
 func parkOne() (*Session, *call, string) {
-	s := &Session{threads: &thread.Share{}, server: &Server{}, calls: calls{mu: new(sync.Mutex)}}
-	c := &call{session: s, tool: "codex", state: state{digest: digest{1, 2, 3}}, done: make(chan struct{})}
+	s := &Session{threads: &thread.Share{}, server: &Server{}, calls: calls{mu: new(sync.Mutex), parked: map[string]*call{}}}
+	c := &call{session: s, tool: "codex", digest: digest{1, 2, 3}, done: make(chan struct{})}
 	return s, c, s.calls.park(c)
 }
 
@@ -49,7 +49,7 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 	if _, err := s.calls.resume(last, digest{}); err != nil {
 		t.Errorf("the last one: %v", err)
 	}
-	if got, err := s.calls.resume(state, open.state.digest); err != nil || got != open {
+	if got, err := s.calls.resume(state, open.digest); err != nil || got != open {
 		t.Errorf("one that has not ended: %v", err)
 	}
 }

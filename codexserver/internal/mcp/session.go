@@ -53,7 +53,7 @@ func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *t
 	own := &Session{
 		server: s, ctx: ctx, threads: threads, turns: turns,
 		open:  slots.NewLimit(maxLong, tooMany),
-		calls: calls{mu: turns.Mutex(), limit: slots.NewLimit(maxLong, "%d calls are unfinished, and no more may be; nothing was started")},
+		calls: calls{mu: turns.Mutex(), parked: map[string]*call{}, limit: slots.NewLimit(maxLong, "%d calls are unfinished, and no more may be; nothing was started")},
 		pace:  make(pace, 1), reads: make(chan struct{}, maxReads), known: make(chan struct{}),
 	}
 	own.present, own.leave = context.WithCancel(context.Background())
