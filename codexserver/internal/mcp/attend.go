@@ -111,9 +111,6 @@ func codexMembers(call string, r *approval.Request) map[string]any {
 
 // Elicit asks the client a question of another party.
 func (c *Connection) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error) {
-	if !c.canAsk() {
-		return nil, elicit.ErrUnsupported
-	}
 	answer, err := c.hello.Load().asker.Forward(ctx, f.Question())
 	if err != nil {
 		return nil, err

@@ -179,9 +179,7 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 	}
 	tc.Roots = c.Roots
 	result := c.session.server.Tools.Call(ctx, tc, p.Name, p.Arguments)
-	if tc.InBackground() {
-		o.detach()
-	}
+	o.detach()                                                   // the turn may go on
 	c.session.pace.wait(ctx, c.peer, c.session.server.MaxUnread) // before the result, since the events already have the answer twice
 	if ctx.Err() == nil {
 		tc.Answered()
