@@ -187,10 +187,7 @@ func result(thread, text string) *mcptypes.CallToolResult {
 // the texts, or else v, as blocks. Structured content came with MCP 2025-06-18. It is also
 // sent under earlier versions, as Codex did: clients find the thread's id there.
 func structured(v any, texts ...string) *mcptypes.CallToolResult {
-	b, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return failure("", "internal error: "+err.Error())
-	}
+	b, _ := json.Marshal(v, jsontext.AllowInvalidUTF8(true)) // texts and numbers always encode
 	if texts == nil {
 		texts = []string{string(b)}
 	}
