@@ -2,7 +2,6 @@ package tools
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -142,8 +141,6 @@ func (o *schema) read(path jsontext.Pointer, value jsontext.Value, locked []stri
 	}
 	switch got := kinds[value.Kind()]; {
 	case got == o.Type, got == "number" && o.Type == "integer":
-	case path == "":
-		return nil, errors.New("the arguments are no object")
 	default:
 		return nil, fmt.Errorf("argument %s: got %s, want %s", path, got, o.Type)
 	}
