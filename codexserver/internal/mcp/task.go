@@ -22,7 +22,7 @@ const questionLife = time.Hour
 // of a task that this process does not serve. The mutex of the session's calls guards it.
 type task struct {
 	session   *Session
-	call      *call          // nil for a turn in the background, and for a file
+	call      *call          // which has its turn; nil for a turn in the background, and for a file
 	owner     taskfile.Owner // of a file
 	file      taskfile.Task  // as last written, or at its end perhaps only in memory
 	cancelled bool           // by the client
@@ -48,7 +48,7 @@ func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	var created *modern.CreateTaskResult
 	c.update(func() {
 		c.alone = true
-		created = t.shared(c.words()).Created()
+		created = t.shared(now.State().Line()).Created()
 		created.Meta, created.Status = c.session.server.meta(), c.status(can)
 	})
 	return created

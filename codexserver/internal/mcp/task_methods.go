@@ -65,9 +65,8 @@ func (t *task) serve(q *request, params map[string]jsontext.Value) (any, error) 
 	}
 	return &modern.CancelTaskResult{Meta: meta}, t.act(func() {
 		t.call.update(func() {
-			if t.cancelled = true; t.call.turn != nil {
-				t.call.turn.Stop() // no other process continues it
-			}
+			t.cancelled = true
+			t.call.turn.Stop() // no other process continues it
 		})
 		t.call.cancel(thread.ErrInterrupted)
 	})
@@ -115,14 +114,6 @@ func (c *call) status(can bool) modern.TaskStatus {
 	return modern.TaskStatusWorking
 }
 
-// words say what the turn does. The caller holds c.mu.
-func (c *call) words() string {
-	if c.turn == nil {
-		return "starting"
-	}
-	return c.turn.State().Line()
-}
-
 // seen returns a task for a client that can be asked, or not, and whether it has ended. Changed is closed when it
 // may be another, nil for one of another process.
 func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan struct{}) {
@@ -134,7 +125,7 @@ func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan 
 	expires := f.Expires()
 	switch {
 	case t.call != nil && !f.Finished():
-		now := t.shared(t.call.words())
+		now := t.shared(t.call.turn.State().Line())
 		if t.call.status(can) == modern.TaskStatusInputRequired {
 			return now.InputRequired(t.call.inbox.requests()), false, t.call.changed
 		}
