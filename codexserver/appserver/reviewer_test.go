@@ -113,7 +113,7 @@ func (a *account) run(f *fake, play func(*run)) error {
 	th, err := share.Start(a.t.Context(), admit.Trusted(), protocol.Config{Cwd: "/work"}, at)
 	must.OK(a.t, err)
 	err = th.Begin(a.t.Context(), at, text("go")).Wait()
-	a.result, a.remarks = at.Turn.So(), at.Turn.Remarks()
+	a.result, a.remarks = at.Turn.So(), at.Turn.Result().Texts[1:]
 	return err
 }
 

@@ -28,8 +28,8 @@ func (t *Thread) Begin(life context.Context, a Attend, in protocol.TurnInput) *t
 			err = &engine.TurnError{Message: "internal error: the turn panicked"}
 		}
 		_ = stack.Guard(t.table.log, "the end of a turn", func() error {
-			now.End(err, func(end func()) {
-				if diff := now.Found().Diff; diff != "" {
+			now.End(err, func(diff string, end func()) {
+				if diff != "" {
 					t.kept.Changed(q.number, diff)
 				}
 				if a.Ended == nil {

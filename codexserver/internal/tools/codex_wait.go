@@ -132,7 +132,7 @@ func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*begun) *mcpt
 		t.Seen()
 		if s.Status.Ended() {
 			did, most := t.Result(), c.maxResult()/len(turns)
-			r.Content = t.Cut(did.Content, most)
+			r.Content = did.Cut(did.Content, most)
 			line = hint(t.ThreadID(), &did.TurnResult, did.More || t.Order.Shows && r.Content != did.Content)
 			more = notDone(&did)
 			add(r, jsontext.Value(did.JSON(most)))

@@ -112,7 +112,7 @@ func (k *kind) run(t *testing.T, template string) {
 		t.Errorf("left in scratch: %v", left)
 	}
 	p.paths(&r)
-	diff := turn.c.Found().Diff
+	diff := turn.c.diff
 	if k.want != anything {
 		if d := gocmp.Diff(k.want, p.shown(&r, diff)); d != "" {
 			t.Errorf("(-want +got)\n%s\n%s", d, diff)

@@ -84,7 +84,7 @@ func (t *Turn) add(id string, log *transcript.Log, s *Step) {
 	case protocol.BackgroundEvent:
 		s.Doing = m.Message
 		if m.Remark {
-			t.remark([]string{plain.Short(m.Message, plain.MaxWords) + "."})
+			t.remark(plain.Short(m.Message, plain.MaxWords) + ".")
 		}
 		switch {
 		case m.Refused != nil:
@@ -306,7 +306,7 @@ func (t *Turn) Decided(r *approval.Request, d approval.Decision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.answer.stopped = t.answer.stopped || d.Decision == elicit.Abort
-	t.remark(d.Remarks)
+	t.remark(d.Remarks...)
 	if _, is := r.Event.(protocol.OverruleRequest); is { // the denial is known
 		return
 	}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/plain"
@@ -22,6 +24,8 @@ type Result struct {
 	More bool
 	// Fails is true if the turn failed, or was aborted but for its budget.
 	Fails bool
+
+	where string // the whole answer is, for [Result.Cut]
 }
 
 // broken is the result of a turn whose result cannot be made.
@@ -40,29 +44,34 @@ func (t *Turn) Result() Result {
 	return *t.result
 }
 
-// conclude makes the result of a turn that ends with err.
-func (t *Turn) conclude(err error) *Result {
+// conclude makes the result of a turn that ends with err, and has changed what was found.
+func (t *Turn) conclude(err error, found *changes.Found) *Result {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.folder.found = found; !t.time.began.IsZero() {
+		t.time.duration = time.Since(t.time.began)
+	}
 	spent, _ := errors.AsType[*SpentError](err)
-	did, said := t.So(), t.Said()
+	did, said := t.so(), t.said()
 	if err == nil && t.Order.Schema != nil {
 		schema, fault := outputschema.Compile([]byte(t.Order.Schema)) // as before the turn
 		if fault == nil {
 			did.Output, fault = schema.Check(said.Text)
 		}
 		if fault != nil {
-			t.Remark("The answer does not fit output-schema: " + fault.Error())
+			t.remark("The answer does not fit output-schema: " + fault.Error())
 		}
 	}
 	answer, hidden := "", ""
 	did.Status, answer, hidden = t.told(said, err, spent)
 	if c := &did.Check; c.Command != "" {
-		t.Remark(checked(c))
+		t.remark(checked(c))
 		if did.Status == protocol.StatusCompleted && (c.Passed == nil || !*c.Passed) {
 			did.Status = protocol.StatusIncomplete
 		}
 	}
-	if words := t.Found().Untold; words != "" {
-		t.Remark(words)
+	if found.Untold != "" {
+		t.remark(found.Untold)
 	}
 	if spent != nil {
 		did.Stopped = plain.Short(spent.Error(), plain.MaxWords)
@@ -70,19 +79,22 @@ func (t *Turn) conclude(err error) *Result {
 	if t.Order.Read != nil {
 		answer, err = t.Order.Read(answer, &did, err)
 	}
-	texts := append([]string{t.Cut(answer, t.Order.Most)}, t.Remarks()...)
-	remarks := strings.ToLower(strings.Join(texts[1:], "\n"))
+	r := &Result{where: t.where(), Fails: err != nil && spent == nil}
+	r.Texts = append([]string{r.Cut(answer, t.Order.Most)}, t.remarks...)
+	remarks := strings.ToLower(strings.Join(t.remarks, "\n"))
 	for i, one := range did.Refused { // each reason stands once
 		if strings.Contains(remarks, strings.ToLower(strings.TrimPrefix(one.Why, "not run: "))) {
 			did.Refused[i].Why = ""
 		}
 	}
 	did.ThreadID, did.Worktree = plain.Short(t.ThreadID(), plain.MaxName), t.Order.Worktree
-	did.Content = cmp.Or(hidden, strings.Join(texts, "\n\n"))
+	did.Content = cmp.Or(hidden, strings.Join(r.Texts, "\n\n"))
 	if t.Order.Shows {
 		did.Truncated.See = "codex-show has the rest"
+		r.More = r.Texts[0] != answer
 	}
-	return &Result{TurnResult: did, Texts: texts, More: t.Order.Shows && texts[0] != answer, Fails: err != nil && spent == nil}
+	r.TurnResult = did
+	return r
 }
 
 // told returns how a turn ended, and the answer or why there is none. Hidden is for the structured content
@@ -115,7 +127,7 @@ func (t *Turn) told(said Said, err error, spent *SpentError) (status protocol.Tu
 	case text == "":
 		text = words
 	default:
-		t.Remark(words)
+		t.remark(words)
 	}
 	return protocol.StatusIncomplete, text, hidden
 }
@@ -133,23 +145,25 @@ func abortCause(e *engine.AbortError) string {
 	return strings.Replace(e.Cause.Error(), jsonrpc.ErrCancelled.Error(), "the client cancelled the call", 1)
 }
 
-// Cut shortens the answer of the turn to most bytes of JSON, with a note where to read the whole text. 0 is no limit.
-func (t *Turn) Cut(s string, most int) string {
+// where says where the whole answer is.
+func (t *Turn) where() string {
+	switch path := t.place.rollout; {
+	case path != "" && t.Order.Shows:
+		return "the whole answer is in " + path + ", and codex-show has it, in the transcript"
+	case path != "":
+		return "the whole answer is in " + path
+	case t.Order.Shows:
+		return "codex-show has the whole answer, in the transcript"
+	}
+	return "the answer is longer than limits.result"
+}
+
+// Cut shortens a text with the answer to most bytes of JSON, with a note where to read the whole one. 0 is no limit.
+func (r *Result) Cut(s string, most int) string {
 	if most == 0 || text.SizeJSON(s) <= most {
 		return s
 	}
-	t.mu.Lock()
-	path, note := t.place.rollout, "the answer is longer than limits.result"
-	t.mu.Unlock()
-	switch {
-	case path != "" && t.Order.Shows:
-		note = "the whole answer is in " + path + ", and codex-show has it, in the transcript"
-	case path != "":
-		note = "the whole answer is in " + path
-	case t.Order.Shows:
-		note = "codex-show has the whole answer, in the transcript"
-	}
-	note = "\n\n[cut: " + note + "]"
+	note := "\n\n[cut: " + r.where + "]"
 	return text.HeadJSON(s, most-text.SizeJSON(note)+len(`""`)) + note
 }
 

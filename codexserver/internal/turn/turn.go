@@ -26,7 +26,7 @@ const (
 	maxKept = 1000
 	// maxComing bounds the text of a message that is being written, in bytes.
 	maxComing = 1 << 20
-	// maxRerouted bounds the reroutes that a turn keeps: the first ones.
+	// maxRerouted is how many reroutes the caller is told of in words.
 	maxRerouted = 16
 	// maxReason bounds the reason of a reroute in the result, in bytes.
 	maxReason = 200
@@ -85,9 +85,10 @@ type place struct {
 	thread   string
 	rollout  string // the thread's file, or ""
 	model    string
-	rerouted []protocol.ModelReroute // the first changes of what answers
-	dir      string                  // the working folder
-	real     string                  // the same without links
+	rerouted []protocol.Rerouted // the first changes of what answers, few and short: the result never leaves them out
+	reroutes int                 // all
+	dir      string              // the working folder
+	real     string              // the same without links
 }
 
 // answer is what the model says.
@@ -210,23 +211,15 @@ func (t *Turn) Continue(before *protocol.TurnResult, began time.Time, used *prot
 func (t *Turn) Remark(words ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.remark(words)
+	t.remark(words...)
 }
 
-func (t *Turn) remark(words []string) {
+func (t *Turn) remark(words ...string) {
 	for _, one := range words {
 		if !t.over() && len(t.remarks) < maxKept && !slices.Contains(t.remarks, one) {
 			t.remarks = append(t.remarks, one)
 		}
 	}
-}
-
-// Remarks returns the remarks for the caller: why questions could not be answered, and what was left
-// out.
-func (t *Turn) Remarks() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.remarks)
 }
 
 // Ready is called before each event is delivered. If the event begins a change of files,
@@ -242,9 +235,9 @@ func (t *Turn) Ready(m protocol.EventMsg) {
 }
 
 // End ends the turn with the error of [engine.Conversation] Turn. It compares the folder with how it was
-// before, for a bounded time, and makes the result. Last, unless nil, is called then, and calls end: from then on the
-// turn has ended. Later calls are ignored.
-func (t *Turn) End(err error, last func(end func())) {
+// before, for a bounded time, and makes the result. Last, unless nil, is called then, with the diff, and calls end: from
+// then on the turn has ended. Later calls are ignored.
+func (t *Turn) End(err error, last func(diff string, end func())) {
 	if safefile.IsFull(err) {
 		_ = t.folder.options.Room.Release() // of what is closed, nothing needs to be written
 	}
@@ -254,7 +247,7 @@ func (t *Turn) End(err error, last func(end func())) {
 		return
 	}
 	if err == nil && t.Order.Budget.bounds() && t.tokens.used() == 0 {
-		t.remark([]string{"The budget of tokens was not held: the model's provider does not count them."})
+		t.remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
 	before, did := t.folder.before, changes.Did{
 		Begun: t.status != "", Patches: &t.folder.patches, Diff: t.folder.diff,
@@ -263,21 +256,16 @@ func (t *Turn) End(err error, last func(end func())) {
 	t.status, t.err = ending, err
 	t.mu.Unlock()
 	var result *Result
+	var found changes.Found
 	defer func() { // also after a panic
 		if last == nil {
 			t.end(result)
 		} else {
-			last(func() { t.end(result) })
+			last(found.Diff, func() { t.end(result) })
 		}
 	}()
-	found := before.After(did) // which alone has the patches from now on
-	t.mu.Lock()
-	t.folder.found = &found
-	if !t.time.began.IsZero() {
-		t.time.duration = time.Since(t.time.began)
-	}
-	t.mu.Unlock()
-	result = t.conclude(err)
+	found = before.After(did) // which alone has the patches from now on
+	result = t.conclude(err, &found)
 }
 
 // over reports whether the turn has ended. The caller holds t.mu.
@@ -303,8 +291,12 @@ func (t *Turn) end(r *Result) {
 func (t *Turn) So() protocol.TurnResult {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.so()
+}
+
+func (t *Turn) so() protocol.TurnResult {
 	r := protocol.TurnResult{
-		ThreadID: plain.Short(t.place.thread, plain.MaxName), Status: t.status, Model: plain.Short(t.place.model, plain.MaxName), Rerouted: reroutes(t.place.rerouted),
+		ThreadID: plain.Short(t.place.thread, plain.MaxName), Status: t.status, Model: plain.Short(t.place.model, plain.MaxName), Rerouted: t.place.rerouted,
 		DurationMS: t.time.duration.Milliseconds(), Usage: t.tokens.shown(), Check: t.check.Check, Refused: slices.Clone(t.refused), Truncated: t.dropped,
 	}
 	for _, step := range t.plan {
@@ -333,34 +325,6 @@ func (t *Turn) So() protocol.TurnResult {
 	return r
 }
 
-// Found returns what a turn that has ended has changed. Before the end it is empty.
-func (t *Turn) Found() *changes.Found {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.folder.found == nil {
-		return new(changes.Found)
-	}
-	return t.folder.found
-}
-
-// reroutes returns the first reroutes for the result, which never leaves them out.
-func reroutes(list []protocol.ModelReroute) (all []protocol.Rerouted) {
-	const most, room = 3, 1000
-	size := 0
-	for i, m := range list[:min(len(list), most)] {
-		one := protocol.Rerouted{
-			FromProvider: plain.Short(m.FromProvider, plain.MaxName), FromModel: plain.Short(m.FromModel, plain.MaxName),
-			ToProvider: plain.Short(m.ToProvider, plain.MaxName), ToModel: plain.Short(m.ToModel, plain.MaxName), Reason: plain.Short(m.Reason, maxReason),
-		}
-		raw, _ := json.Marshal(one, jsontext.AllowInvalidUTF8(true))
-		if size += len(raw); i > 0 && size > room {
-			break
-		}
-		all = append(all, one)
-	}
-	return all
-}
-
 // Said is what the model says in a turn.
 type Said struct {
 	// Text is the turn's last message at its end, and Lacks why it is incomplete, or "".
@@ -373,6 +337,10 @@ type Said struct {
 func (t *Turn) Said() Said {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.said()
+}
+
+func (t *Turn) said() Said {
 	said := t.answer.Said
 	said.Coming = t.answer.coming.String()
 	return said
@@ -403,10 +371,19 @@ func (t *Turn) acts(m protocol.EventMsg) {
 
 // reroute records that another model answers, and says it to the caller.
 func (t *Turn) reroute(m protocol.ModelReroute) {
+	const most, room = 3, 1000
 	t.place.model = m.ToModel
-	if len(t.place.rerouted) < maxRerouted {
-		t.place.rerouted = append(slices.Clip(t.place.rerouted), m)
-		t.remark([]string{plain.Short(m.Words(), plain.MaxWords) + "."})
+	if t.place.reroutes++; t.place.reroutes > maxRerouted {
+		return
+	}
+	t.remark(plain.Short(m.Words(), plain.MaxWords) + ".")
+	all := append(slices.Clip(t.place.rerouted), protocol.Rerouted{
+		FromProvider: plain.Short(m.FromProvider, plain.MaxName), FromModel: plain.Short(m.FromModel, plain.MaxName),
+		ToProvider: plain.Short(m.ToProvider, plain.MaxName), ToModel: plain.Short(m.ToModel, plain.MaxName), Reason: plain.Short(m.Reason, maxReason),
+	})
+	raw, _ := json.Marshal(all, jsontext.AllowInvalidUTF8(true))
+	if n := len(all); n == t.place.reroutes && (n == 1 || n <= most && len(raw) <= room) {
+		t.place.rerouted = all
 	}
 }
 

@@ -334,7 +334,8 @@ func TestRerouted(t *testing.T) {
 		t.Errorf("the model is %s; the changes (-want +got):\n%s", did.Model, diff)
 	}
 	must.Equal(t, "the text that counts", "", w.Said().Coming)
-	if got := w.Remarks(); len(got) != 16 || got[0] != `m1 of p\n answers from now on, in place of m0: its limit.` {
+	w.End(nil, nil)
+	if got := w.Result().Texts[1:]; len(got) != 16 || got[0] != `m1 of p\n answers from now on, in place of m0: its limit.` {
 		t.Errorf("%d remarks: %q", len(got), got[0])
 	}
 }

@@ -23,16 +23,19 @@ import (
 // recorder is a turn and what the host of a thread does for it.
 type recorder struct {
 	*turn.Turn
-	log *transcript.Log // of the thread
+	log  *transcript.Log // of the thread
+	diff string          // at the end
 }
 
-func newWatch(o changes.Options) *recorder { return &recorder{turn.New(o), transcript.New("")} }
+func newWatch(o changes.Options) *recorder { return &recorder{Turn: turn.New(o), log: transcript.New("")} }
 
 func (r *recorder) Event(m protocol.EventMsg) { r.Turn.Add("", r.log, m) }
 
 func (r *recorder) Asked(q *approval.Request) { r.Turn.Open(asked(q)) }
 
-func (r *recorder) End(err error) { r.Turn.End(err, nil) }
+func (r *recorder) End(err error) {
+	r.Turn.End(err, func(diff string, end func()) { r.diff = diff; end() })
+}
 
 func (r *recorder) Decided(q *approval.Request, d approval.Decision) { r.Turn.Decided(asked(q), d) }
 

@@ -218,7 +218,7 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 		if from := got.ChangesFrom; (from == "tree") != (tt.name == "a snapshot") || got.Status != "failed" || numstatOf(got) != "1\t0\t/elsewhere/b.go" {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
-		must.Equal(t, tt.name+": the caller is told", tt.untold, w.c.Found().Untold != "")
+		must.Equal(t, tt.name+": the caller is told", tt.untold, strings.Contains(w.c.Result().Content, "What the commands of this turn changed is not known"))
 	}
 }
 
@@ -237,7 +237,7 @@ func TestDiff(t *testing.T) {
 		t.Errorf("changes:\n%s\nwant:\n%s", got, want)
 	}
 	var lines []string
-	for line := range strings.Lines(tt.c.Found().Diff) {
+	for line := range strings.Lines(tt.c.diff) {
 		if !strings.HasPrefix(line, "index ") {
 			lines = append(lines, line)
 		}
@@ -266,7 +266,7 @@ func TestDiffWithoutSnapshot(t *testing.T) {
 				c.Event(protocol.TurnDiff{UnifiedDiff: tt.diff})
 			}
 			c.End(nil)
-			must.Equal(t, "the diff", tt.want, c.Found().Diff)
+			must.Equal(t, "the diff", tt.want, c.diff)
 		})
 	}
 }
