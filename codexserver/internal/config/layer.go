@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"encoding"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +17,7 @@ import (
 )
 
 // layer is a configuration as nested tables. Its values are those of encoding/json: maps,
-// slices, strings, bools, nil, and numbers of any type.
+// slices, strings, bools, nil, and numbers of any type; a file may also have dates, which are texts in JSON.
 type layer = map[string]any
 
 func isTable(value any) bool {
@@ -49,24 +50,7 @@ func ReadFile(path string) (map[string]any, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return plain(doc).(layer), nil
-}
-
-// plain converts dates of TOML to text. No key has a date as its value.
-func plain(v any) any {
-	switch v := v.(type) {
-	case layer:
-		for k, e := range v {
-			v[k] = plain(e)
-		}
-	case []any:
-		for i, e := range v {
-			v[i] = plain(e)
-		}
-	case fmt.Stringer: // time.Time, toml.LocalDate and their like
-		return v.String()
-	}
-	return v
+	return doc, nil
 }
 
 // line is a header or a key with its value in a TOML document.
@@ -116,9 +100,11 @@ func ParseOverride(s string) (key string, value any, err error) {
 	}
 	text = strings.TrimSpace(text)
 	var doc map[string]any
-	// A line break could add a second key to the document.
+	// A line break could add a second key to the document. No key has a date as its value.
 	if err := toml.Unmarshal([]byte("v = "+text), &doc); err == nil && len(doc) == 1 {
-		return key, plain(doc["v"]), nil
+		if _, isDate := doc["v"].(encoding.TextMarshaler); !isDate {
+			return key, doc["v"], nil
+		}
 	}
 	return key, strings.Trim(text, `"'`), nil
 }

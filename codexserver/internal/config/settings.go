@@ -164,17 +164,12 @@ func (r *Rule) UnmarshalJSON(b []byte) (err error) {
 		Env     []string `json:"env"`
 		Host    string   `json:"host"`
 	}
-	var words []string
 	switch {
-	case json.Unmarshal(b, &words) == nil:
-		*r = Rule{Rule: approval.Rule{Command: words}}
-		return nil
+	case json.Unmarshal(b, &table.Command) == nil:
 	case json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) != nil, (len(table.Command) > 0) == (table.Host != ""), table.Host != "" && (table.Outside || table.Env != nil):
 		return errors.New(`want a list of words such as ["go", "test"], {command = ["go", "test"], outside = true} or {host = "proxy.golang.org"}`)
 	case table.Host != "":
-		*r = Rule{}
-		r.Host, err = decide.HostPattern(table.Host)
-		return err
+		table.Host, err = decide.HostPattern(table.Host)
 	case len(table.Env) > 0 && !table.Outside:
 		return errors.New("env: needs outside = true")
 	}
@@ -183,8 +178,8 @@ func (r *Rule) UnmarshalJSON(b []byte) (err error) {
 			return fmt.Errorf("env: want whole names of variables, found %q", name)
 		}
 	}
-	*r = Rule{Rule: approval.Rule{Command: table.Command, Outside: table.Outside, Environ: table.Env}}
-	return nil
+	*r = Rule{Rule: approval.Rule{Command: table.Command, Outside: table.Outside, Environ: table.Env}, Host: table.Host}
+	return err
 }
 
 // sources are our settings before they are decoded.
