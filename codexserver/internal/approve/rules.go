@@ -22,14 +22,16 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 	if unruled(r) {
 		return d, false
 	}
+	asks := true // no rule allows it
 	err := stack.Guard(b.log, "Rules.Decide", func() error {
-		d.Outcome, ruled = byRules(ctx, &b.options.Rules, r)
+		asks = b.Person(r.Event)
+		d.Outcome, ruled = byRules(ctx, &b.options.Rules, r, asks)
 		return nil
 	})
 	if err != nil {
 		d.Outcome, ruled = denied("a rule of the user failed", "denied, because a rule failed", slog.LevelError), true
 	}
-	if !ruled && ctx.Err() == nil {
+	if !ruled && !asks && ctx.Err() == nil {
 		d.Outcome, ruled = b.kept(r)
 	}
 	if host, is := r.Event.(protocol.HostRequest); is && !ruled && host.Unasked != "" {
@@ -41,9 +43,6 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 
 // kept asks the rules that people accepted. They only allow.
 func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
-	if b.Person(r.Event) {
-		return out, false
-	}
 	number := 0
 	err := stack.Guard(b.log, "Kept", func() (err error) {
 		switch m := r.Event.(type) {
@@ -66,13 +65,24 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 	return out, ruled
 }
 
-// byRules answers the request if a rule covers it.
-func byRules(ctx context.Context, r *approval.Rules, a *approval.Request) (out elicit.Outcome, ruled bool) {
+// byRules answers the request if a rule covers it. What a person is asked about each time no rule allows.
+func byRules(ctx context.Context, r *approval.Rules, a *approval.Request, asks bool) (out elicit.Outcome, ruled bool) {
 	switch m := a.Event.(type) {
 	case protocol.ExecApprovalRequest:
-		out, ruled = decideExec(r, &m)
+		switch {
+		case decide.Mentions(r.Deny, m.Command):
+			const feedback = "a rule of the user denies this command, or what it may hide: write its programs and their words plainly"
+			return denied(feedback, "denied by a rule", slog.LevelInfo), true
+		case !asks:
+			out, ruled = allows(r.Allow, &m)
+		}
 	case protocol.HostRequest:
-		out, ruled = decideHost(&r.Hosts, m.Host)
+		switch {
+		case decide.CoversHost(r.Hosts.Deny, m.Host):
+			return denied("a rule of the user denies this host", "denied by a rule", slog.LevelInfo), true
+		case !asks && decide.CoversHost(r.Hosts.Allow, m.Host):
+			return elicit.Outcome{Decision: elicit.Approved, Ruled: true, Detail: "allowed by a rule"}, true
+		}
 	}
 	if ruled || r.Decide == nil {
 		return out, ruled
@@ -81,26 +91,16 @@ func byRules(ctx context.Context, r *approval.Rules, a *approval.Request) (out e
 	if ruled && ctx.Err() != nil {
 		return a.Question.ReadError(context.Canceled, nil), true
 	}
-	if out.Decision.Approves() && person(r, a.Event) {
+	if out.Decision.Approves() && asks {
 		return elicit.Outcome{}, false
 	}
 	return out, ruled
 }
 
-// decideHost answers for a host.
-func decideHost(r *approval.HostRules, host string) (out elicit.Outcome, ruled bool) {
-	switch {
-	case decide.CoversHost(r.Deny, host):
-		return denied("a rule of the user denies this host", "denied by a rule", slog.LevelInfo), true
-	case decide.CoversHost(r.Ask, host) || !decide.CoversHost(r.Allow, host):
-		return out, false
-	}
-	return elicit.Outcome{Decision: elicit.Approved, Ruled: true, Detail: "allowed by a rule"}, true
-}
-
-// person reports whether a rule or the engine wants a person to decide about a command, or about a host for each command. Then
-// no rule allows it.
-func person(r *approval.Rules, m protocol.EventMsg) bool {
+// Person reports whether a rule or the engine wants a person to be asked about a command each time, or about a host for each
+// command. Then no rule allows it.
+func (b *Board) Person(m protocol.EventMsg) bool {
+	r := &b.options.Rules
 	switch m := m.(type) {
 	case protocol.ExecApprovalRequest:
 		return m.Human || decide.Mentions(r.Ask, m.Command)
@@ -110,17 +110,8 @@ func person(r *approval.Rules, m protocol.EventMsg) bool {
 	return false
 }
 
-// Person reports whether a rule or the engine wants a person to be asked about a command, or a host, each time.
-func (b *Board) Person(m protocol.EventMsg) bool { return person(&b.options.Rules, m) }
-
-func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.Outcome, ruled bool) {
-	if decide.Mentions(r.Deny, q.Command) {
-		const feedback = "a rule of the user denies this command, or what it may hide: write its programs and their words plainly"
-		return denied(feedback, "denied by a rule", slog.LevelInfo), true
-	}
-	if person(r, *q) {
-		return elicit.Outcome{}, false
-	}
+// allows answers a command if the rules allow all that it runs.
+func allows(rules []approval.Rule, q *protocol.ExecApprovalRequest) (out elicit.Outcome, ruled bool) {
 	commands, plain := decide.Commands(q.Command)
 	if !plain || len(commands) == 0 {
 		return out, false
@@ -130,7 +121,7 @@ func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.
 	for i, c := range commands {
 		inside, outside := false, false
 		var environ []string
-		for _, rule := range r.Allow {
+		for _, rule := range rules {
 			if decide.Begins(rule.Command, c) {
 				if name := strings.Join(rule.Command, " "); !inside && !slices.Contains(by, name) {
 					by = append(by, name)

@@ -47,7 +47,7 @@ func TestRules(t *testing.T) {
 		if strings.Contains(tt.argv, "|") {
 			argv = strings.Split(tt.argv, "|")
 		}
-		out, ruled := decideExec(&rules, &protocol.ExecApprovalRequest{Command: argv, Confinable: true})
+		out, ruled := judge(t.Context(), &rules, protocol.ExecApprovalRequest{Command: argv, Confinable: true})
 		if ruled != (tt.want != "") || out.Decision != tt.want {
 			t.Errorf("%q: %v %q, want %q", argv, ruled, out.Decision, tt.want)
 		}
@@ -60,9 +60,14 @@ func TestRules(t *testing.T) {
 	rules.Decide = func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 		return elicit.Outcome{Decision: elicit.Approved}, true
 	}
-	if out, ruled := byRules(ctx, &rules, &approval.Request{Event: protocol.PatchApprovalRequest{}, Question: &elicit.Question{}}); !ruled || out.Decision != elicit.Abort {
+	if out, ruled := judge(ctx, &rules, protocol.PatchApprovalRequest{}); !ruled || out.Decision != elicit.Abort {
 		t.Errorf("a rule that returns after the turn: %q, %t", out.Decision, ruled)
 	}
+}
+
+// judge asks the rules about a request.
+func judge(ctx context.Context, rules *approval.Rules, m protocol.EventMsg) (elicit.Outcome, bool) {
+	return byRules(ctx, rules, &approval.Request{Event: m, Question: &elicit.Question{}}, New(&Options{Rules: *rules}, nil).Person(m))
 }
 
 // TestRulesInTheSandbox checks that a rule without Outside approves only runs in the sandbox.
@@ -80,7 +85,7 @@ func TestRulesInTheSandbox(t *testing.T) {
 		{[]string{"bash", "-lc", "make && go test"}, true, "inside"}, {[]string{"bash", "-lc", "make && go test"}, false, "asked"},
 		{[]string{"bash", "-lc", "go test && make"}, false, "asked"}, {[]string{"bash", "-lc", "go test && rm x"}, true, "asked"},
 	} {
-		out, ruled := decideExec(&rules, &protocol.ExecApprovalRequest{Command: tt.argv, Confinable: tt.confinable, LeavesSandbox: true})
+		out, ruled := judge(t.Context(), &rules, protocol.ExecApprovalRequest{Command: tt.argv, Confinable: tt.confinable, LeavesSandbox: true})
 		got := "asked"
 		if ruled && out.Decision == elicit.Approved {
 			got = map[bool]string{true: "inside", false: "outside"}[out.Confined]
@@ -138,7 +143,7 @@ func TestRulesAsJudged(t *testing.T) {
 		}
 		must.OK(t, json.Unmarshal(line, &row, json.MatchCaseInsensitiveNames(true)))
 		q := protocol.ExecApprovalRequest{Command: row.Command, Cwd: "/work", Confinable: true}
-		out, _ := decideExec(&rules, &q)
+		out, _ := judge(t.Context(), &rules, q)
 		if got := words[out.Decision]; got != row.Rules {
 			t.Errorf("%q: %s, want %s: %s", row.Command, got, row.Rules, row.Why)
 		}
@@ -239,7 +244,7 @@ var ruleFlaws = []struct {
 // covered elsewhere, and that a rule that denies one of them is applied wherever it stands.
 func TestPublishedFlawsOfRules(t *testing.T) {
 	judge := func(rules *approval.Rules, argv []string) (elicit.Outcome, bool) {
-		return byRules(t.Context(), rules, &approval.Request{Event: protocol.ExecApprovalRequest{Command: argv, Confinable: true}, Question: &elicit.Question{}})
+		return judge(t.Context(), rules, protocol.ExecApprovalRequest{Command: argv, Confinable: true})
 	}
 	for _, flaw := range ruleFlaws {
 		t.Run(flaw.id, func(t *testing.T) {
