@@ -21,18 +21,17 @@ type grant struct{ principal, thread string }
 // and what a person approved for it on this server.
 func (s *Share) keeps(ctx context.Context, c admit.Caller, id string) func(protocol.Access) bool {
 	return func(a protocol.Access) bool {
-		more, _ := s.needs(ctx, c.Resuming(), id, a)
-		return more.IsZero() && !c.Trusted()
+		return s.needs(ctx, c.Resuming(), id, a).IsZero() && !c.Trusted()
 	}
 }
 
-// needs returns what of an access of a thread no person has approved, zero if nothing, and the approval for it.
-func (s *Share) needs(ctx context.Context, c admit.Caller, id string, a protocol.Access) (protocol.Access, grant) {
-	more, g := c.Beyond(ctx, a), grant{s.principal, CanonicalID(id)}
-	if had, ok := s.table.grants.Load(g); ok && had.(protocol.Access).Equal(more) {
+// needs returns what of an access of a thread no person has approved, zero if nothing.
+func (s *Share) needs(ctx context.Context, c admit.Caller, id string, a protocol.Access) protocol.Access {
+	more := c.Beyond(ctx, a)
+	if had, ok := s.table.grants.Load(grant{s.principal, CanonicalID(id)}); ok && had.(protocol.Access).Equal(more) {
 		more = protocol.Access{}
 	}
-	return more, g
+	return more
 }
 
 // extends sets what the thread asks for before its first turn. It fails if the settings give it to
@@ -48,17 +47,12 @@ func (s *Share) extends(ctx context.Context, t *Thread, c admit.Caller, cfg *pro
 	if has.Mode == protocol.SandboxWorkspaceWrite {
 		t.folders = append([]string{has.Folder}, has.Roots...)
 	}
-	more, g := s.needs(ctx, c, t.ID(), has)
 	t.full = c.FullAccess()
-	t.asks = protocol.AccessRequest{Access: more, Client: c.Client()}
+	t.asks = protocol.AccessRequest{Access: s.needs(ctx, c, t.ID(), has), Client: c.Client()}
 	t.asks.Folder = has.Folder
-	if more.IsZero() {
-		return nil
-	}
-	if t.full == setting.FullAccessDeny {
+	if t.full == setting.FullAccessDeny && !t.asks.IsZero() {
 		return refusedAccess(t.asks, denies)
 	}
-	t.granted = func() { s.table.grants.Store(g, more) }
 	return nil
 }
 
@@ -90,7 +84,7 @@ func (t *Thread) admit(ctx context.Context) (leave func(), err error) {
 		}
 	}()
 	held, asks := t.folders, []protocol.AccessRequest(nil)
-	if t.granted != nil {
+	if !t.asks.IsZero() {
 		held, asks = append([]string{t.asks.Folder}, held...), append(asks, t.asks)
 	}
 	if len(beside) > 0 { // a question of its own, so that a line has room for the other's reach
@@ -115,9 +109,9 @@ func (t *Thread) admit(ctx context.Context) (leave func(), err error) {
 	for _, p := range with {
 		t.table.grants.Store(p, true)
 	}
-	if t.granted != nil {
-		t.granted()
-		t.granted = nil
+	if !t.asks.IsZero() {
+		t.table.grants.Store(grant{t.about.Principal, CanonicalID(t.ID())}, t.asks.Access)
+		t.asks.Access = protocol.Access{Folder: t.asks.Folder}
 	}
 	return entered, nil
 }

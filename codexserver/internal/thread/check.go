@@ -18,9 +18,8 @@ const (
 
 // checks is the state of a turn that has a check.
 type checks struct {
-	held    bool                 // clients do not get the begin and the end of a turn of the engine
-	end     protocol.EventMsg    // of the engine's last turn, which clients get when the turn has ended
-	waits   bool                 // for the check, and so do messages
+	held    bool                 // there may be a further try, so clients do not get the begin and the end of a turn of the engine
+	end     protocol.EventMsg    // of the engine's last turn until the next one begins, which clients get when the turn has ended
 	letters []protocol.InputItem // that came meanwhile
 }
 
@@ -37,7 +36,7 @@ func (q *seat) holds(m protocol.EventMsg) bool {
 		c.end = nil
 		return again
 	case protocol.TaskComplete, protocol.TurnAborted:
-		c.end, c.waits = m, true
+		c.end = m
 		return true
 	}
 	return false
@@ -58,7 +57,7 @@ func (t *Thread) tries(ctx context.Context, q *seat, in protocol.TurnInput) erro
 	t.mu.Unlock()
 	defer func() { // also after a panic
 		t.mu.Lock()
-		c.held, c.waits = false, false
+		c.held = false
 		t.mu.Unlock()
 		if len(c.letters) > 0 {
 			t.Emit(protocol.BackgroundEvent{Message: "the turn ended before the model read all messages to it; those that came while the check ran are not in the conversation"})
@@ -100,7 +99,7 @@ func (t *Thread) check(ctx context.Context, q *seat, checker engine.Checker, try
 	}
 	t.mu.Lock()
 	letters := q.checks.letters
-	q.checks.waits, q.checks.letters = false, nil
+	q.checks.letters, q.checks.held = nil, letters != nil || again && try < maxTries
 	t.mu.Unlock()
 	if letters != nil {
 		t.Emit(protocol.UserMessage{Message: protocol.TextOf(letters), Kind: protocol.UserPlain})

@@ -39,11 +39,10 @@ type Thread struct {
 
 	// folders are the real paths of the working folder and of those that its call chose, if its commands may write there.
 	folders []string
-	// What the thread may not have without an approval, what records one, nil if there is nothing to
-	// approve, and what the settings say. Only its turns, which run one after another, use them.
-	asks    protocol.AccessRequest
-	granted func()
-	full    setting.FullAccess
+	// What the thread may not have without an approval, zero if there is nothing to approve, and what the settings say. Only
+	// its turns, which run one after another, use them.
+	asks protocol.AccessRequest
+	full setting.FullAccess
 }
 
 var (
