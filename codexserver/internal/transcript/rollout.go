@@ -32,16 +32,25 @@ func ReadRollout(ctx context.Context, path, thread string) (*Log, error) {
 	l.transcript.size = MaxTranscript
 	var last string
 	found := false
-	in := bufio.NewScanner(io.LimitReader(f, maxRollout))
-	in.Buffer(nil, maxRolloutLine)
-	in.Split(shortLines())
-	for in.Scan() && ctx.Err() == nil {
-		line := in.Bytes()
-		if bytes.Contains(line[:min(len(line), 128)], []byte(`"type":"response_item","payload":{"type":"function_call_output"`)) {
-			continue // most of a rollout is in these lines
+	in := bufio.NewReaderSize(io.LimitReader(f, maxRollout), 64<<10)
+	for line := []byte(nil); ctx.Err() == nil; {
+		part, more, failed := in.ReadLine()
+		if err = failed; err != nil {
+			break
+		}
+		if len(line) <= maxRolloutLine {
+			line = append(line, part...)
+		}
+		if more {
+			continue
+		}
+		whole := line
+		line = line[:0]
+		if len(whole) > maxRolloutLine || bytes.Contains(whole[:min(len(whole), 128)], []byte(`"type":"response_item","payload":{"type":"function_call_output"`)) {
+			continue // most of a rollout is in lines of outputs
 		}
 		var r protocol.RolloutLine
-		if json.Unmarshal(line, &r, jsontext.AllowInvalidUTF8(true)) != nil {
+		if json.Unmarshal(whole, &r, jsontext.AllowInvalidUTF8(true)) != nil {
 			continue
 		}
 		if r.Type == protocol.RolloutSessionMeta && !found {
@@ -57,27 +66,12 @@ func ReadRollout(ctx context.Context, path, thread string) (*Log, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case in.Err() != nil:
-		return nil, fmt.Errorf("rollout: %w", in.Err())
+	case err != io.EOF:
+		return nil, fmt.Errorf("rollout: %w", err)
 	case !found:
 		return nil, errors.New("rollout: it does not name its conversation")
 	}
 	return l, nil
-}
-
-// shortLines splits a rollout into its lines, without those that are too long.
-func shortLines() bufio.SplitFunc {
-	long := false
-	return func(data []byte, end bool) (advance int, line []byte, err error) {
-		advance, line, err = bufio.ScanLines(data, end)
-		switch {
-		case advance == 0 && len(data) == maxRolloutLine:
-			long, advance = true, len(data)
-		case advance > 0 && long:
-			long, line = false, nil
-		}
-		return advance, line, err
-	}
 }
 
 // completed returns the message of an item that Codex has completed, or nil for others.
