@@ -256,16 +256,10 @@ func Load(l Layers) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := guarded(file, false); err != nil {
-		return nil, locate(err, nil, nil, place{file: path})
-	}
 	fromFolder(file, l.Home)
 	flags, err := Unflatten(l.Overrides)
 	if err != nil {
 		return nil, err
-	}
-	if err := guarded(flags, false); err != nil {
-		return nil, fmt.Errorf("-c %w", err)
 	}
 	call, err := Unflatten(l.Call.Overrides)
 	if err != nil {
@@ -296,15 +290,12 @@ func Load(l Layers) (*Config, error) {
 			return nil, err
 		}
 		places = []place{{file: profilePath(l.Home, name)}, {path, []string{"profiles", name}}, {file: path}}
-		if err := guarded(profile, false); err != nil {
-			return nil, located(err)
-		}
 	}
 
 	l.OpenAIBaseURL = cmp.Or(l.OpenAIBaseURL, "https://api.openai.com/v1")
 	merged := stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's own
 	var own WorkspaceWrite
-	err = decode(merged, &own, workspaceTable)
+	err = cmp.Or(guarded(merged, false), decode(merged, &own, workspaceTable))
 	c := &Config{Home: l.Home, Profile: name, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
 	if err == nil {
 		Merge(merged, call)
