@@ -83,7 +83,7 @@ func (s *Server) Run(ctx context.Context, t Turn) (Answer, error) {
 		return Answer{}, err
 	}
 	err = th.Begin(ctx, a, protocol.TurnInput{Items: protocol.TextInput(t.Prompt)}).Wait()
-	said := log.Said()
+	said := log.Result().Said
 	return Answer{Thread: th.ID(), Text: said.Text, Incomplete: said.Lacks}, err
 }
 

@@ -224,7 +224,7 @@ func TestKindsOfTurns(t *testing.T) {
 		}
 		a.Turn.Order.Key = "k"
 		err := th.Begin(t.Context(), a, tt.in).Wait()
-		said := a.Turn.Said().Last
+		said := a.Turn.Result().Said.Last
 		if kept := a.Turn.Resume(); kept == nil || kept.Began.IsZero() || !a.Turn.So().Status.Ended() {
 			t.Errorf("%s: the turn is %s, and kept as %+v", tt.name, a.Turn.So().Status, kept)
 		}

@@ -142,8 +142,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 			s.Doing = "checking: " + t.check.Command
 		}
 		t.now.change()
-		t.acts(m)
-		s.Line = t.begins(m.CallID, record.Subject{Kind: record.KindCommand, Command: m.Command, Cwd: m.Cwd})
+		s.Line = t.begins(m, m.CallID, record.Subject{Kind: record.KindCommand, Command: m.Command, Cwd: m.Cwd})
 		t.runs(m, log.Begins(m))
 	case protocol.ExecCommandOutputDelta:
 		log.Prints(m)
@@ -170,8 +169,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 		m.TurnID = cmp.Or(m.TurnID, id)
 		s.Event, s.Doing = m, "changing files"
 		log.Patch(m.Changes)
-		t.acts(m)
-		s.Line = t.begins(m.CallID, record.Subject{Kind: record.KindPatch, Changes: record.ChangesOf(m.Changes, false)})
+		s.Line = t.begins(m, m.CallID, record.Subject{Kind: record.KindPatch, Changes: record.ChangesOf(m.Changes, false)})
 		if t.status != ending && !t.over() {
 			t.folder.patches.Begin(m)
 		}
@@ -193,8 +191,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 	case protocol.MCPToolCallBegin: // without its arguments, which may contain secrets
 		log.Entry("tool "+transcript.Line(m.Invocation.Tool)+" of the MCP server "+transcript.Line(m.Invocation.Server), "")
 		s.Doing = "calling " + m.Invocation.Server + "/" + m.Invocation.Tool
-		t.acts(m)
-		s.Line = t.begins(m.CallID, record.Subject{Kind: record.KindTool, Tool: m.Invocation.Server + "/" + m.Invocation.Tool})
+		s.Line = t.begins(m, m.CallID, record.Subject{Kind: record.KindTool, Tool: m.Invocation.Server + "/" + m.Invocation.Tool})
 		t.commands.ran = true
 	case protocol.MCPToolCallEnd:
 		if m.Result.Err == nil {
@@ -218,9 +215,10 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 	}
 }
 
-// begins records the beginning of a call about a subject, and returns its line.
-func (t *Turn) begins(call string, about record.Subject) *record.Line {
+// begins records the beginning of a call about a subject, which may change files, and returns its line.
+func (t *Turn) begins(m protocol.EventMsg, call string, about record.Subject) *record.Line {
 	c := &t.commands
+	t.tokens.answered, c.acted = true, c.acted || Changes(m)
 	if c.open == nil {
 		c.open = map[string]*open{}
 	}

@@ -18,6 +18,8 @@ import (
 // Result is how a turn has ended.
 type Result struct {
 	protocol.TurnResult // whole but for its content: what is sent is fitted
+	// Said is what the model has said.
+	Said Said
 	// Texts are the answer, or why there is none, and the remarks for the caller.
 	Texts []string
 	// More is true if codex-show has more of the answer than the texts.
@@ -52,7 +54,8 @@ func (t *Turn) conclude(err error, found *changes.Found) *Result {
 		t.time.duration = time.Since(t.time.began)
 	}
 	spent, _ := errors.AsType[*SpentError](err)
-	did, said := t.so(), t.said()
+	did, said := t.so(), t.answer.Said
+	said.Coming = t.answer.coming.String()
 	if err == nil && t.Order.Schema != nil {
 		schema, fault := outputschema.Compile([]byte(t.Order.Schema)) // as before the turn
 		if fault == nil {
@@ -79,7 +82,7 @@ func (t *Turn) conclude(err error, found *changes.Found) *Result {
 	if t.Order.Read != nil {
 		answer, err = t.Order.Read(answer, &did, err)
 	}
-	r := &Result{where: t.where(), Fails: err != nil && spent == nil}
+	r := &Result{Said: said, where: t.where(), Fails: err != nil && spent == nil}
 	r.Texts = append([]string{r.Cut(answer, t.Order.Most)}, t.remarks...)
 	remarks := strings.ToLower(strings.Join(t.remarks, "\n"))
 	for i, one := range did.Refused { // each reason stands once

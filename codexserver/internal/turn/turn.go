@@ -333,19 +333,6 @@ type Said struct {
 	Last, Coming string
 }
 
-// Said returns what the model has said.
-func (t *Turn) Said() Said {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.said()
-}
-
-func (t *Turn) said() Said {
-	said := t.answer.Said
-	said.Coming = t.answer.coming.String()
-	return said
-}
-
 // starts records that the engine has reported the start.
 func (t *Turn) starts() {
 	select {
@@ -361,12 +348,6 @@ func (t *Turn) cwd(cwd string) string {
 		return ""
 	}
 	return plain.Short(cwd, plain.MaxPath)
-}
-
-// acts records that something begins, which may change files.
-func (t *Turn) acts(m protocol.EventMsg) {
-	t.tokens.answered = true
-	t.commands.acted = t.commands.acted || Changes(m)
 }
 
 // reroute records that another model answers, and says it to the caller.

@@ -155,7 +155,8 @@ func TestTurn(t *testing.T) {
 		}, did); diff != "" {
 			t.Errorf("what it did (-want +got):\n%s", diff)
 		}
-		said := w.Said()
+		w.End(nil, nil)
+		said := w.Result().Said
 		if got := fmt.Sprint(said.Text, ", ", said.Lacks, ", ", said.Coming, ", ", said.Last, ", ", w.So().Usage.Turn); got != "hello, it is cut, by, hello, {5 0 2 0}" {
 			t.Error(got)
 		}
@@ -291,7 +292,8 @@ func TestTurnIsBounded(t *testing.T) {
 	for _, delta := range []string{strings.Repeat("x", 1<<20-1), "yy", "z"} {
 		w.Add("", transcript.New(""), protocol.AgentMessageDelta{Delta: delta})
 	}
-	if coming := w.Said().Coming; len(coming) != 1<<20+1 || !strings.HasSuffix(coming, "yy") {
+	w.End(nil, nil)
+	if coming := w.Result().Said.Coming; len(coming) != 1<<20+1 || !strings.HasSuffix(coming, "yy") {
 		t.Errorf("%d bytes of a message", len(coming))
 	}
 }
@@ -333,8 +335,8 @@ func TestRerouted(t *testing.T) {
 	if diff := cmp.Diff(want, did.Rerouted); diff != "" || did.Model != "m20" {
 		t.Errorf("the model is %s; the changes (-want +got):\n%s", did.Model, diff)
 	}
-	must.Equal(t, "the text that counts", "", w.Said().Coming)
 	w.End(nil, nil)
+	must.Equal(t, "the text that counts", "", w.Result().Said.Coming)
 	if got := w.Result().Texts[1:]; len(got) != 16 || got[0] != `m1 of p\n answers from now on, in place of m0: its limit.` {
 		t.Errorf("%d remarks: %q", len(got), got[0])
 	}
