@@ -220,7 +220,7 @@ func (q *question) collect() (elsewhere bool) {
 			continue
 		}
 		if _, open := q.ends.decision(q.request, elsewhere); !open {
-			q.withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, cmp.Or(inWords[last.out.Decision], "denied"), q.board.at(last.by)))
+			q.withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, cmp.Or(inWords[last.out.Decision], "denied"), at(last.by)))
 		}
 	}
 	return elsewhere
@@ -234,7 +234,7 @@ func (q *question) open() (clients int) {
 	b.questions[q] = true
 	for _, a := range b.places {
 		q.askAt(a)
-		if !b.isDesk(a.place.decider()) {
+		if isClient(a.place.decider()) {
 			clients++
 		}
 	}
@@ -337,14 +337,14 @@ func (q *question) ended(e *end) {
 // can be asked. It says so if a client has answered by itself.
 func (q *question) invite(e *end) {
 	b := q.board
-	if b.invite == nil || b.isDesk(e.by) || e.rank() == answered || q.ctx.Err() != nil || q.comes && !e.void {
+	if b.invite == nil || !isClient(e.by) || e.rank() == answered || q.ctx.Err() != nil || q.comes && !e.void {
 		return
 	}
 	var all []string
 	where := ""
 	if e.void {
 		if where = "for other clients, with codex-wait"; b.options.Desk != nil {
-			where = b.at(b.options.Desk.Name())
+			where = at(b.options.Desk.Name())
 		}
 		all = append(all, e.automatic+". The question stays open "+where+".")
 	}
@@ -360,11 +360,6 @@ func (q *question) invite(e *end) {
 	}
 }
 
-// isDesk reports whether a place with a name is the desk.
-func (b *Board) isDesk(by approval.Decider) bool {
-	return b.options.Desk != nil && b.options.Desk.Name() == by
-}
-
 // name names a decider in sentences.
 func name(by approval.Decider) string {
 	names := map[approval.Decider]string{approval.ByPage: "the approvals page", approval.ByClient: "another client"}
@@ -372,11 +367,11 @@ func name(by approval.Decider) string {
 }
 
 // at says where a decider decided.
-func (b *Board) at(by approval.Decider) string {
-	if b.isDesk(by) {
-		return "on " + name(by)
+func at(by approval.Decider) string {
+	if isClient(by) {
+		return "by " + name(by)
 	}
-	return "by " + name(by)
+	return "on " + name(by)
 }
 
 // elsewhere reports whether a question can be answered at another place than a host: at the desk,

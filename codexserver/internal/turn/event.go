@@ -317,7 +317,7 @@ func (t *Turn) Decided(r *approval.Request, d approval.Decision) {
 	}
 	t.now.change()
 	if call := r.Call(); call != "" {
-		t.commands.decided(call, d)
+		t.commands.decided(call, d.Decision, grant{d.By, d.ID})
 	}
 	if d.Decision.Approves() {
 		return

@@ -385,9 +385,7 @@ func (t *Turn) Ruled(line *record.Line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if line.Event == record.Decided && line.Call != "" {
-		t.commands.decided(line.Call, approval.Decision{
-			Outcome: elicit.Outcome{Decision: elicit.Decision(line.Decision)}, By: approval.Decider(line.By), ID: line.DecisionID,
-		})
+		t.commands.decided(line.Call, elicit.Decision(line.Decision), grant{approval.Decider(line.By), line.DecisionID})
 	}
 }
 
@@ -407,15 +405,15 @@ func (t *Turn) Unended() (lines []record.Line) {
 }
 
 // decided records the decision about a call.
-func (c *commands) decided(call string, d approval.Decision) {
-	if !d.Decision.Approves() {
+func (c *commands) decided(call string, d elicit.Decision, by grant) {
+	if !d.Approves() {
 		delete(c.approved, call)
 		return
 	}
 	if c.approved == nil {
 		c.approved = map[string]grant{}
 	}
-	c.approved[call] = grant{d.By, d.ID}
+	c.approved[call] = by
 }
 
 // runs records the start of a command, which is a number in its thread and has begun.
