@@ -103,18 +103,12 @@ func (l *Log) End(err error) {
 		if err != nil {
 			l.entry("the turn did not complete:", err.Error())
 		}
-		l.rest()
 	})
 }
 
 // Changed writes the diff of a turn that has ended.
 func (l *Log) Changed(turn int, diff string) {
-	l.write(func() {
-		l.diffs.write(fmt.Sprintf("# turn %d\n", turn) + valid(diff))
-		if !l.running {
-			l.rest()
-		}
-	})
+	l.write(func() { l.diffs.write(fmt.Sprintf("# turn %d\n", turn) + valid(diff)) })
 }
 
 // Page is a part of a text, as clients read it.

@@ -21,7 +21,7 @@ func TestRing(t *testing.T) {
 			texts, want = append(texts, &output{}), append(want, s)
 			l.ended(texts[step], s)
 			if random.IntN(100) == 0 {
-				l.rest()
+				l.outputs.flush()
 			}
 			kept := 0
 			for i, o := range texts {

@@ -123,13 +123,3 @@ func (l *Log) inMemory() {
 		r.size /= 4
 	}
 }
-
-// rest frees the memory of a log with a file, because it does not grow for now.
-func (l *Log) rest() {
-	if l.file == nil {
-		return
-	}
-	for _, r := range l.rings() {
-		r.flush()
-	}
-}
