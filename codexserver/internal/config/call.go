@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -66,18 +67,13 @@ func whoAllows(bounded bool) string {
 	return "calls.trusted = true in " + SettingsFile + " allows it"
 }
 
-// enumerate lists the first keys for a message, each shortened.
+// enumerate lists keys for a message, which is short.
 func enumerate(keys []string) string {
-	const most, longest = 8, 80
-	var shown []string
-	for _, key := range keys[:min(len(keys), most)] {
-		shown = append(shown, fmt.Sprintf("%q", text.Brief(key, longest)))
+	quoted := make([]string, len(keys))
+	for i, key := range keys {
+		quoted[i] = strconv.Quote(key)
 	}
-	list := strings.Join(shown, ", ")
-	if more := len(keys) - most; more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	return list
+	return text.Brief(strings.Join(quoted, ", "), 600)
 }
 
 // callKeys sorts the leaves of a call's config.

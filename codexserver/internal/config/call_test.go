@@ -107,8 +107,8 @@ func TestCallKeysOfFolders(t *testing.T) {
 		{`{"notify":["x"]}`, cwd, true, "", "a call may not name programs to start; no setting allows it"},
 		{`{"notify":["x"]}`, cwd, false, "", "a call may not name programs to start; calls.trusted = true in codex-mcp.toml allows it"},
 		{`{"nosuch":1}`, cwd, false, "", `"nosuch" left out: no such key is known`},
-		{nine, cwd, true, `"otel.g" and 1 more; no setting allows it`, ""},
-		{strings.Replace(nine, `,"otel.g":1`, "", 1), cwd, false, `"profile"; calls.trusted = true in codex-mcp.toml`, ""},
+		{nine, cwd, true, `"otel.g", "profile"; no setting allows it`, ""},
+		{strings.Replace(nine, "otel.g", "otel."+strings.Repeat("x", 1<<10), 1), cwd, false, `xxx…; calls.trusted = true in codex-mcp.toml`, ""},
 	} {
 		_, warnings, err := callKeys(tt.call, tt.cwd, tt.bounded)
 		if got := fmt.Sprint(err); err != nil && tt.want == "" || !strings.Contains(got, tt.want) {
