@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,27 +13,19 @@ import (
 // Bounds are the folders in which the paths of calls must lie. Nil allows all paths.
 type Bounds []string
 
-// OutsideError reports a path outside the bounds.
-type OutsideError struct {
-	// Path is the path, as the call names it.
-	Path string
-}
-
-// Error implements error.
-func (e *OutsideError) Error() string {
-	return e.Path + " does not lie in one of the folders that the server's configuration allows you"
-}
+// ErrOutside is in the error of a path outside the bounds.
+var ErrOutside = errors.New("does not lie in one of the folders that the server's configuration allows you")
 
 // Resolve returns the real path of path, free of symbolic links, and the folder of the
 // bounds that contains it. Without bounds it returns path unchanged. The error for a path
-// outside the bounds, an [*OutsideError], does not reveal whether it exists.
+// outside the bounds, with [ErrOutside], does not reveal whether it exists.
 func (b Bounds) Resolve(path string) (real, folder string, err error) {
 	if b == nil {
 		return path, "", nil
 	}
 	real, err = filepath.EvalSymlinks(path)
 	if err != nil && !slices.ContainsFunc(b, func(folder string) bool { return paths.Below(path, folder) }) {
-		return "", "", &OutsideError{path}
+		return "", "", fmt.Errorf("%s %w", path, ErrOutside)
 	}
 	if err != nil {
 		return "", "", err
@@ -42,7 +35,7 @@ func (b Bounds) Resolve(path string) (real, folder string, err error) {
 			return real, folder, nil
 		}
 	}
-	return "", "", &OutsideError{path}
+	return "", "", fmt.Errorf("%s %w", path, ErrOutside)
 }
 
 // Folder returns the working folder of a call, an absolute path, without the links on its way, so that none can lead

@@ -64,14 +64,6 @@ func (t *Thread) Info() protocol.SessionConfigured {
 	return t.configured
 }
 
-// Usage returns the tokens that the thread has used by the engine's last count. It returns
-// nil before the first count.
-func (t *Thread) Usage() *protocol.TokenUsage {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.used
-}
-
 // Log returns what the thread has done.
 func (t *Thread) Log() *transcript.Log { return t.kept }
 

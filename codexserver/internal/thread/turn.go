@@ -75,7 +75,10 @@ func (t *Thread) work(ctx context.Context, q *seat, in protocol.TurnInput) (err 
 	}
 	q.number = t.kept.Begin(words)
 	defer func() { t.kept.End(err) }()
-	q.Turn.Begin(ctx, t.Info(), t.Usage())
+	t.mu.Lock()
+	begun, used := t.configured, t.used
+	t.mu.Unlock()
+	q.Turn.Begin(ctx, begun, used)
 	if in.Continue == nil {
 		t.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
 	}

@@ -103,7 +103,7 @@ func readImage(cwd, path string, most int64, b admit.Bounds) ([]byte, error) {
 		within = admit.Bounds{cwd}
 	}
 	real, folder, err := within.Resolve(path)
-	if _, outside := errors.AsType[*admit.OutsideError](err); outside && b == nil {
+	if errors.Is(err, admit.ErrOutside) && b == nil {
 		return nil, fmt.Errorf("%s leads out of the working folder", path)
 	}
 	if err != nil {
