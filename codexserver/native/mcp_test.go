@@ -203,13 +203,13 @@ func TestMCPServerByURL(t *testing.T) {
 }
 
 func TestNotesAreLoggedOnce(t *testing.T) {
-	b := setup(t, "model_reasoning_effort = \"utmost\"", native.Limits{}, providertest.Say("ok"))
+	b := setup(t, "tools = {web_search = {context_size = \"low\"}}", native.Limits{}, providertest.Say("ok"))
 	var log bytes.Buffer
 	b.engine = open(t, native.Options{CodexHome: b.home, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 3 {
 		b.start(t, &host{}, protocol.Config{})
 	}
-	must.Equal(t, "notes", 1, strings.Count(log.String(), "utmost"))
+	must.Equal(t, "notes", 1, strings.Count(log.String(), "web search is off"))
 }
 
 func TestToolsOfMCPServersAsConfigured(t *testing.T) {

@@ -85,14 +85,10 @@ func (h *Host) called() string {
 // skip returns why the host is not asked, "" if it is, when the question can be answered
 // elsewhere.
 func (h *Host) skip() string {
-	if h == nil {
+	if h == nil || h.found.Load() == nil {
 		return ""
 	}
-	why := h.found.Load()
-	if why == nil {
-		return ""
-	}
-	return h.called() + " was not asked, because it " + *why
+	return h.called() + " was not asked, because it " + *h.found.Load()
 }
 
 // answers reports whether a person may answer there.

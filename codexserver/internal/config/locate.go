@@ -43,13 +43,9 @@ func locate(err error, call, flags layer, places ...place) error {
 
 // holds reports whether a layer sets the key or a part of it.
 func holds(l layer, segments []string) bool {
-	for _, s := range segments {
-		v, ok := l[s]
-		if !ok {
-			return false
-		}
-		if l, ok = v.(layer); !ok {
-			return true
+	for n := range segments {
+		if v := At(l, segments[:n+1]...); !isTable(v) {
+			return v != nil
 		}
 	}
 	return true

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -55,10 +56,7 @@ type ApprovalSettings struct {
 
 // NamedLog returns the file that Log names, "" if it names none.
 func (a *ApprovalSettings) NamedLog() string {
-	if a.Log == nil {
-		return ""
-	}
-	return *a.Log
+	return *cmp.Or(a.Log, new(""))
 }
 
 // AskHosts reports whether commands in the sandbox may ask for hosts of the network: Hosts says so, or a rule names one.
