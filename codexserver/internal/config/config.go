@@ -292,14 +292,14 @@ func Load(l Layers) (*Config, error) {
 		places = []place{{file: profilePath(l.Home, name)}, {path, []string{"profiles", name}}, {file: path}}
 	}
 
-	l.OpenAIBaseURL = cmp.Or(l.OpenAIBaseURL, "https://api.openai.com/v1")
-	merged := stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's own
+	merged := stack(layer{}, file, profile, flags) // the user's own
 	var own WorkspaceWrite
 	err = cmp.Or(guarded(merged, false), decode(merged, &own, workspaceTable))
 	c := &Config{Home: l.Home, Profile: name, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
 	if err == nil {
 		Merge(merged, call)
-		err = c.read(merged, l.OpenAIBaseURL)
+		base, _ := merged["openai_base_url"].(string)
+		err = c.read(stack(defaults(cmp.Or(base, l.OpenAIBaseURL, "https://api.openai.com/v1")), merged))
 	}
 	if err != nil {
 		return nil, located(err)
@@ -333,13 +333,13 @@ func startsNothing(call layer, path ...string) error {
 }
 
 // read sets c from the merged layers, and finds values that are not allowed.
-func (c *Config) read(merged layer, openAIBaseURL string) error {
+func (c *Config) read(merged layer) error {
 	err := c.adopt(merged)
 	if err == nil {
 		err = decode(merged, c)
 	}
 	if err == nil {
-		err = c.derive(merged, openAIBaseURL)
+		err = c.derive(merged)
 	}
 	if err != nil {
 		return err

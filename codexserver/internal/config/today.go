@@ -89,15 +89,10 @@ func (c *Config) adoptApprovals(merged layer) error {
 }
 
 // derive sets what new keys say about old ones.
-func (c *Config) derive(merged layer, openAIBaseURL string) error {
+func (c *Config) derive(merged layer) error {
 	if mode := c.WebSearchMode; mode != "" {
 		c.Tools.WebSearch = mode != "disabled"
 		c.WebSearch.Cached = mode == "cached" || mode == "indexed"
-	}
-	// Its own table counts more for the built-in provider.
-	if p := c.ModelProviders["openai"]; c.OpenAIBaseURL != "" && p.BaseURL == openAIBaseURL {
-		p.BaseURL = c.OpenAIBaseURL
-		c.ModelProviders["openai"] = p
 	}
 	if merged["model_reasoning_effort"] == "" {
 		return errors.New("model_reasoning_effort: is empty; leave it out or write one such as \"high\"")
