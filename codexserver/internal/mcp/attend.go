@@ -29,8 +29,8 @@ func (c *Connection) attend(id string, o *outlet) (awaited, others thread.Attend
 // attend returns who attends the turn that the call waits for, and the others that it begins: their questions
 // wait for codex-wait.
 func (c *call) attend() (awaited, others thread.Attend) {
-	others = thread.Attend{Comes: c.session.comes(c.inbox.canAsk), Leaves: true}
-	awaited = thread.Attend{Client: &c.outlet, Leaves: true}
+	others = thread.Attend{Comes: c.session.comes(c.inbox.canAsk)}
+	awaited = thread.Attend{Client: &c.outlet}
 	if c.inbox.canAsk {
 		awaited.Elicit = c.elicit
 	}

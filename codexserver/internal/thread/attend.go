@@ -24,14 +24,11 @@ type Attend struct {
 	Elicit func(ctx context.Context, f *approval.Foreign) (json.RawMessage, error)
 	// Timeout is that of the turn's questions, see [approval.Request].
 	Timeout time.Duration
-	// Client hears the turn. Nil does not.
+	// Client hears the turn, and at the start of a thread what comes before its first one. Nil does not.
 	Client Observer
 	// Review names a review for people, who see it in place of the prompt. Every question of the turn is denied without
 	// asking. It is "" for other turns.
 	Review string
-	// Leaves removes the client at the end of the turn. By default it also hears what comes
-	// until the next turn.
-	Leaves bool
 	// Keeps makes a thread that begins keep its events for the first listener, also those of later turns, and stay open
 	// however long nobody uses it: its client cannot resume it.
 	Keeps bool

@@ -43,9 +43,6 @@ func (t *Thread) ends(q *seat, interrupted bool) {
 	defer t.mu.Unlock()
 	q.begun = false
 	t.rest = &seat{id: q.id, Attend: Attend{Submission: q.Submission, Turn: t.rest.Turn}} // not the call and its turn, which would stay in memory
-	if !q.Leaves {
-		t.rest.Client, t.rest.Elicit = q.Client, q.Elicit
-	}
 	if interrupted {
 		t.submit()
 	}

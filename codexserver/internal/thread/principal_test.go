@@ -365,7 +365,7 @@ func TestObservers(t *testing.T) {
 	table := thread.NewTable(e, &approve.Options{Desk: desk})
 	table.Observe = func(string) thread.TurnObserver { return metrics{n} }
 	share := table.Share("")
-	a := thread.Attend{Turn: alone().Turn, Client: noter{n, "client"}, Ask: &approve.Place{Ask: deniedPlace}, Leaves: true}
+	a := thread.Attend{Turn: alone().Turn, Client: noter{n, "client"}, Ask: &approve.Place{Ask: deniedPlace}}
 	th := must.Get(share.Start(t.Context(), admit.Trusted(), protocol.Config{}, a))(t)
 	th.Listen(func(e protocol.Event) { n.add("listener", "%s as %q", e.Msg.EventType(), e.ID) })
 	n.lines = nil
