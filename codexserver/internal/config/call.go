@@ -68,19 +68,13 @@ func whoAllows(bounded bool) string {
 }
 
 // enumerate lists keys for a message, which is short.
-func enumerate(keys []string) string {
-	quoted := make([]string, len(keys))
-	for i, key := range keys {
-		quoted[i] = strconv.Quote(key)
-	}
-	return text.Brief(strings.Join(quoted, ", "), 600)
-}
+func enumerate(quoted []string) string { return text.Brief(strings.Join(quoted, ", "), 600) }
 
 // callKeys sorts the leaves of a call's config.
 type callKeys struct {
 	cwd      string
 	admitted layer
-	refused  []string
+	refused  []string // in quotes, as all below
 	programs []string // left out: they name programs to start
 	unknown  []string // left out
 }
@@ -92,7 +86,7 @@ func (c *callKeys) walk(path []string, v any) {
 		}
 		return
 	}
-	switch name := JoinKey(path...); {
+	switch name := strconv.Quote(JoinKey(path...)); {
 	case c.admits(path, v):
 		Merge(c.admitted, Nest(v, path...))
 	case path[0] == "mcp_servers" || path[0] == "notify": // many callers send them

@@ -151,12 +151,10 @@ func abortCause(e *engine.AbortError) string {
 // where says where the whole answer is.
 func (t *Turn) where() string {
 	switch path := t.place.rollout; {
-	case path != "" && t.Order.Shows:
-		return "the whole answer is in " + path + ", and codex-show has it, in the transcript"
-	case path != "":
-		return "the whole answer is in " + path
 	case t.Order.Shows:
 		return "codex-show has the whole answer, in the transcript"
+	case path != "":
+		return "the whole answer is in " + path
 	}
 	return "the answer is longer than limits.result"
 }
