@@ -138,13 +138,10 @@ var LockedOverHTTP = []string{"approval-policy", "config", "profile", "sandbox"}
 // Locked returns the arguments that calls may not choose: those in everywhere, and those of
 // [LockedOverHTTP] that are not unlocked.
 func (h *HTTP) Locked(everywhere []string) []string {
-	locked := slices.Clone(everywhere)
-	for _, name := range LockedOverHTTP {
-		if !slices.Contains(h.UnlockedArguments, name) && !slices.Contains(locked, name) {
-			locked = append(locked, name)
-		}
-	}
-	return locked
+	more := slices.DeleteFunc(slices.Clone(LockedOverHTTP), func(name string) bool {
+		return slices.Contains(h.UnlockedArguments, name) || slices.Contains(everywhere, name)
+	})
+	return slices.Concat(everywhere, more)
 }
 
 // Rule is one of approvals.allow: a list of words, the beginning of an argv, or a table

@@ -128,7 +128,7 @@ func (t *Thread) inPlace(folders *run.Folders) error {
 func (t *Thread) request(ctx context.Context, asks protocol.AccessRequest) error {
 	d := t.decide(ctx, asks, approval.AccessQuestion(asks, t.about.Engine))
 	if d.Decision.Approves() {
-		t.current().Remark(givenBy(d) + " approved " + approval.AccessWords(asks) + " for this conversation.")
+		t.attended().Turn.Remark(givenBy(d) + " approved " + approval.AccessWords(asks) + " for this conversation.")
 		return nil
 	}
 	if ctx.Err() != nil {

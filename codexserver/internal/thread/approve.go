@@ -82,9 +82,7 @@ func (t *Thread) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Ques
 		metrics.Asked(r)
 	}
 	d := t.board.Decide(ctx, r, comes)
-	t.mu.Lock()
 	t.submit()
-	t.mu.Unlock()
 	t.kept.Decided(r, d)
 	at.Turn.Decided(r, d)
 	if d.Level >= slog.LevelWarn {

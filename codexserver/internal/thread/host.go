@@ -8,7 +8,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/stack"
@@ -51,11 +50,11 @@ func (t *Thread) ends(q *seat, interrupted bool) {
 // now returns the seat of the running turn, or what remains of it between turns. The caller holds t.mu.
 func (t *Thread) now() *seat { return cmp.Or(t.queue.running(), t.rest) }
 
-// current returns the turn that events belong to.
-func (t *Thread) current() *turn.Turn {
+// attended returns who attends the turn that events belong to, with the turn.
+func (t *Thread) attended() Attend {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.now().Turn
+	return t.now().Attend
 }
 
 // doing returns what the first turn does now, "" between turns. A desk may call it that hears an event.
@@ -69,9 +68,7 @@ func (t *Thread) doing() string {
 
 // submit counts one request to the thread, and returns its id.
 func (t *Thread) submit() string {
-	id := strconv.Itoa(t.submissions)
-	t.submissions++
-	return id
+	return strconv.FormatInt(t.submissions.Add(1)-1, 10)
 }
 
 // Emit implements [engine.Host].
@@ -98,16 +95,14 @@ func isEnd(m protocol.EventMsg) bool {
 // ready waits, without the lock, until the turn has seen its folder as it was before the event m, and
 // the client has room for it, so that the engine waits instead of piling up events. The wait ends with the turn.
 func (t *Thread) ready(m protocol.EventMsg) {
-	t.mu.Lock()
-	client, now := t.now().Client, t.now().Turn
-	t.mu.Unlock()
-	ctx := now.Context()
+	at := t.attended()
+	ctx := at.Turn.Context()
 	if ctx == nil { // no turn runs
 		return
 	}
-	now.Ready(m)
-	if client != nil {
-		client.Ready(ctx)
+	at.Turn.Ready(m)
+	if at.Client != nil {
+		at.Client.Ready(ctx)
 	}
 }
 
@@ -176,13 +171,11 @@ func (t *Thread) say(e Event) {
 }
 
 // asksPerson tells the client of the running turn that a person is asked.
-func (t *Thread) asksPerson() { t.say(Event{Turn: t.current()}) }
+func (t *Thread) asksPerson() { t.say(Event{Turn: t.attended().Turn}) }
 
 // Elicit implements [engine.Host].
 func (t *Thread) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error) {
-	t.mu.Lock()
-	at := t.now()
-	t.mu.Unlock()
+	at := t.attended()
 	if at.Elicit == nil || at.Review != "" {
 		return nil, elicit.ErrUnsupported
 	}
@@ -193,7 +186,7 @@ func (t *Thread) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessa
 // can be answered if a client answers by itself.
 func (t *Thread) invite(words, where string) {
 	if where != "" {
-		t.current().AnsweredAt(where)
+		t.attended().Turn.AnsweredAt(where)
 	}
 	t.deliver("", protocol.BackgroundEvent{Message: words}, words)
 }

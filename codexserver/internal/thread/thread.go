@@ -24,18 +24,18 @@ type Thread struct {
 	kept         *transcript.Log
 	shares       map[*Share]bool // that hold it open, all of the principal; Table.mu guards it
 
-	first atomic.Pointer[seat] // of the queue
+	first       atomic.Pointer[seat] // of the queue
+	submissions atomic.Int64         // messages, approvals and interrupts so far
 
-	mu          sync.Mutex // also keeps events in the order of Emit
-	queue       queue
-	rest        *seat // who hears what comes before the first turn and between turns, with a turn for it
-	closed      bool
-	idle        *time.Timer // closes the thread; each use sets it again
-	listeners   listeners
-	submissions int // messages, approvals and interrupts so far
-	configured  protocol.SessionConfigured
-	about       approval.Thread      // for desks; its id is "" before the thread has begun
-	used        *protocol.TokenUsage // the engine's last count, or nil
+	mu         sync.Mutex // also keeps events in the order of Emit
+	queue      queue
+	rest       *seat // who hears what comes before the first turn and between turns, with a turn for it
+	closed     bool
+	idle       *time.Timer // closes the thread; each use sets it again
+	listeners  listeners
+	configured protocol.SessionConfigured
+	about      approval.Thread      // for desks; its id is "" before the thread has begun
+	used       *protocol.TokenUsage // the engine's last count, or nil
 
 	// folders are the real paths of the working folder and of those that its call chose, if its commands may write there.
 	folders []string

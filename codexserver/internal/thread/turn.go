@@ -123,8 +123,6 @@ func (t *Thread) Steer(ctx context.Context, items []protocol.InputItem) error {
 	if err := steerer.Steer(ctx, items); err != nil {
 		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.submit()
 	return nil
 }

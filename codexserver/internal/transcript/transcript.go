@@ -153,7 +153,7 @@ func (l *Log) Decided(r *approval.Request, d approval.Decision) {
 	case r.Call() != "":
 		about = ""
 	}
-	if m, is := r.Event.(protocol.ExecApprovalRequest); is && !slices.Equal(decide.Written(m.Command), m.Command) && !r.Question.Cut() {
+	if !r.Question.Cut() {
 		asked = whole(r) // which is not there yet
 	}
 	l.write(func() {

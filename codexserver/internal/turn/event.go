@@ -117,7 +117,7 @@ func (t *Turn) add(id string, log *transcript.Log, s *Step) {
 		log.Said(m)
 		s.Doing, t.answer.Last = m.Message, m.Message
 		t.answer.coming.Reset()
-	case protocol.AgentReasoning, protocol.AgentReasoningDelta:
+	case protocol.AgentReasoning, protocol.AgentReasoningDelta, protocol.WebSearchBegin:
 		t.tokens.answered = true
 	default:
 		t.addCall(id, log, s)
@@ -205,8 +205,6 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 	case protocol.PlanUpdate:
 		log.Plan(m.Plan)
 		t.plan, t.tokens.answered = m.Plan, true
-	case protocol.WebSearchBegin:
-		t.tokens.answered = true
 	case protocol.WebSearchEnd:
 		log.Entry("web search:", m.Query)
 	case protocol.ViewImageToolCall:

@@ -180,6 +180,7 @@ refused by the engine: web
   no web
 question:
   may it?
+  make
 approved by desk
 command 1: make
   in REAL
