@@ -54,7 +54,7 @@ func (e *Engine) environment() []string {
 // environment, and nothing of Codex's.
 func (s *settings) restrict(c *child, from *engine.Origin, file keys) error {
 	const table = "shell_environment_policy"
-	var base config.ShellEnvironment
+	var base run.EnvPolicy
 	if err := file.with(s.own).read(&base, table); err != nil {
 		return configErrorf("codex's configuration: %w", err)
 	}
@@ -63,10 +63,8 @@ func (s *settings) restrict(c *child, from *engine.Origin, file keys) error {
 	policy := map[string]any{"exclude": slices.Compact(names)}
 	if from != nil {
 		set := map[string]string{}
-		for _, entry := range (run.EnvPolicy{
-			Inherit: run.Inherit(base.Inherit), IgnoreDefaultExcludes: base.IgnoreDefaultExcludes,
-			Exclude: names, Set: base.Set, IncludeOnly: base.IncludeOnly,
-		}).Environ(from.Environ) {
+		base.Exclude = names
+		for _, entry := range base.Environ(from.Environ) {
 			name, value, _ := strings.Cut(entry, "=")
 			set[name] = value
 		}

@@ -11,15 +11,9 @@ import (
 // environ returns the part of the client's environment that commands see. It leaves out
 // the variables with keys of any provider or MCP server.
 func environ(cfg *config.Config) []string {
-	p := cfg.ShellEnvironment
-	return run.EnvPolicy{
-		Inherit:               run.Inherit(p.Inherit),
-		IgnoreDefaultExcludes: p.IgnoreDefaultExcludes,
-		Exclude:               p.Exclude,
-		Set:                   p.Set,
-		IncludeOnly:           p.IncludeOnly,
-		Withhold:              cfg.KeyVariables,
-	}.Environ(cfg.Environ)
+	policy := cfg.ShellEnvironment
+	policy.Withhold = cfg.KeyVariables
+	return policy.Environ(cfg.Environ)
 }
 
 // nameable returns the part of the client's environment of which a rule may name variables: without the keys of model

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -23,7 +24,7 @@ type Config struct {
 	ApprovalPolicy        protocol.ApprovalPolicy `json:"approval_policy" words:"untrusted,on-failure,on-request,never"`
 	SandboxMode           protocol.SandboxMode    `json:"sandbox_mode" words:"read-only,workspace-write,danger-full-access"`
 	SandboxWorkspaceWrite WorkspaceWrite          `json:"sandbox_workspace_write"`
-	ShellEnvironment      ShellEnvironment        `json:"shell_environment_policy"`
+	ShellEnvironment      run.EnvPolicy           `json:"shell_environment_policy"`
 	// Environ is the environment, NAME=value, to which ShellEnvironment applies. It is not
 	// a key: the engine sets it.
 	Environ []string `json:"-"`
@@ -160,20 +161,6 @@ type WorkspaceWrite struct {
 	NetworkAccess       bool     `json:"network_access"`
 	ExcludeTmpdirEnvVar bool     `json:"exclude_tmpdir_env_var"`
 	ExcludeSlashTmp     bool     `json:"exclude_slash_tmp"`
-}
-
-// ShellEnvironment is the shell_environment_policy.
-type ShellEnvironment struct {
-	// Inherit is "all" by default.
-	Inherit string `json:"inherit" words:",all,core,none"`
-	// IgnoreDefaultExcludes keeps names with KEY, SECRET or TOKEN in them.
-	IgnoreDefaultExcludes bool `json:"ignore_default_excludes"`
-	// Exclude and IncludeOnly are globs without regard to case.
-	Exclude     []string          `json:"exclude"`
-	Set         map[string]string `json:"set"`
-	IncludeOnly []string          `json:"include_only"`
-	// UseProfile runs commands in the user's shell, with the user's profile.
-	UseProfile bool `json:"experimental_use_profile"`
 }
 
 // Tools switches tools on and off.
@@ -334,15 +321,18 @@ func startsNothing(call layer, path ...string) error {
 
 // read sets c from the merged layers, and finds values that are not allowed.
 func (c *Config) read(merged layer) error {
-	err := c.adopt(merged)
-	if err == nil {
-		err = decode(merged, c)
-	}
-	if err == nil {
-		err = c.derive(merged)
-	}
-	if err != nil {
+	if err := c.adopt(merged); err != nil {
 		return err
+	}
+	if err := decode(merged, c); err != nil {
+		return err
+	}
+	if merged["model_reasoning_effort"] == "" {
+		return errors.New("model_reasoning_effort: is empty; leave it out or write one such as \"high\"")
+	}
+	if mode := c.WebSearchMode; mode != "" {
+		c.Tools.WebSearch = mode != "disabled"
+		c.WebSearch.Cached = mode == "cached" || mode == "indexed"
 	}
 	for _, s := range c.MCPServers {
 		c.KeyVariables = append(slices.AppendSeq(c.KeyVariables, maps.Values(s.EnvHTTPHeaders)), s.BearerTokenEnvVar)

@@ -88,18 +88,6 @@ func (c *Config) adoptApprovals(merged layer) error {
 	return nil
 }
 
-// derive sets what new keys say about old ones.
-func (c *Config) derive(merged layer) error {
-	if mode := c.WebSearchMode; mode != "" {
-		c.Tools.WebSearch = mode != "disabled"
-		c.WebSearch.Cached = mode == "cached" || mode == "indexed"
-	}
-	if merged["model_reasoning_effort"] == "" {
-		return errors.New("model_reasoning_effort: is empty; leave it out or write one such as \"high\"")
-	}
-	return nil
-}
-
 // fromFolder makes a path in a file relative to its folder, as today's Codex does.
 func fromFolder(file layer, home string) {
 	const key = "model_instructions_file"

@@ -22,17 +22,19 @@ const (
 // have *, ? and [class], which match any character.
 type EnvPolicy struct {
 	// Inherit is what the other fields start from.
-	Inherit Inherit
+	Inherit Inherit `json:"inherit" words:",all,core,none"`
 	// IgnoreDefaultExcludes keeps names that contain KEY, SECRET or TOKEN.
-	IgnoreDefaultExcludes bool
+	IgnoreDefaultExcludes bool `json:"ignore_default_excludes"`
 	// Exclude are patterns of names to leave out.
-	Exclude []string
+	Exclude []string `json:"exclude"`
 	// Set are variables to add or replace.
-	Set map[string]string
+	Set map[string]string `json:"set"`
 	// IncludeOnly are patterns of the names to keep, applied last. An empty list keeps all.
-	IncludeOnly []string
-	// Withhold are names that are never inherited, like [Secrets]. Set can still add them.
-	Withhold []string
+	IncludeOnly []string `json:"include_only"`
+	// UseProfile is for the engine: it runs commands in the user's shell, with the user's profile.
+	UseProfile bool `json:"experimental_use_profile"`
+	// Withhold are names that are never inherited, like [Secrets]. Set can still add them. It is no key.
+	Withhold []string `json:"-"`
 }
 
 // Secrets returns patterns of the keys and tokens that commands never inherit: of model providers, and [ClientSecrets].
