@@ -243,22 +243,19 @@ var ruleFlaws = []struct {
 // TestPublishedFlawsOfRules checks that a rule allows none of the commands that such a rule
 // covered elsewhere, and that a rule that denies one of them is applied wherever it stands.
 func TestPublishedFlawsOfRules(t *testing.T) {
-	judge := func(rules *approval.Rules, argv []string) (elicit.Outcome, bool) {
-		return judge(t.Context(), rules, protocol.ExecApprovalRequest{Command: argv, Confinable: true})
-	}
 	for _, flaw := range ruleFlaws {
 		t.Run(flaw.id, func(t *testing.T) {
 			rule := strings.Fields(flaw.rule)
 			for _, outside := range []bool{false, true} {
 				rules := &approval.Rules{Allow: []approval.Rule{{Command: rule, Outside: outside}}}
 				for _, script := range []string{flaw.rule, flaw.rule + " x && " + flaw.rule} {
-					if out, ruled := judge(rules, []string{"bash", "-lc", script}); !ruled || out.Decision != elicit.Approved {
+					if out, ruled := judge(t.Context(), rules, protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", script}, Confinable: true}); !ruled || out.Decision != elicit.Approved {
 						t.Fatalf("the rule does not allow %q", script)
 					}
 				}
 				for _, script := range flaw.scripts {
 					for _, argv := range [][]string{{"bash", "-lc", script}, {"sh", "-c", script}, {"./bash", "-lc", script}} {
-						if out, ruled := judge(rules, argv); ruled || out.Decision != "" {
+						if out, ruled := judge(t.Context(), rules, protocol.ExecApprovalRequest{Command: argv, Confinable: true}); ruled || out.Decision != "" {
 							t.Errorf("the rule allows %q: %s", argv, out.Decision)
 						}
 					}
@@ -268,7 +265,7 @@ func TestPublishedFlawsOfRules(t *testing.T) {
 	}
 	for _, n := range []int{1, 50, 51, 5000} {
 		chain := strings.Repeat("true; ", n) + "curl h"
-		out, ruled := judge(&approval.Rules{Allow: []approval.Rule{{Command: []string{"true"}, Outside: true}}, Deny: [][]string{{"curl"}}}, []string{"bash", "-lc", chain})
+		out, ruled := judge(t.Context(), &approval.Rules{Allow: []approval.Rule{{Command: []string{"true"}, Outside: true}}, Deny: [][]string{{"curl"}}}, protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", chain}, Confinable: true})
 		if !ruled || out.Decision != elicit.Denied {
 			t.Errorf("%d commands before the denied one: %s", n, out.Decision)
 		}

@@ -370,8 +370,6 @@ func TestTodaysConfig(t *testing.T) {
 			usual(func(r *result) { r.Policy, r.Notes = protocol.ApprovalNever, 1 })},
 		{"granular without questions of servers", strings.Replace(granular, "elicitations = true", "elicitations = false, request_permissions = true", 1),
 			usual(func(r *result) { r.Declines, r.Notes = true, 1 })},
-		{"effort max", "model_reasoning_effort = \"max\"", usual(func(r *result) { r.Effort = "max" })},
-		{"effort none", "model_reasoning_effort = \"none\"", usual(func(r *result) { r.Effort = "none" })},
 		{"an unknown effort", "model_reasoning_effort = \"utmost\"", usual(func(r *result) { r.Effort = "utmost" })},
 		{"the old key", "[tools]\nweb_search = true", usual(func(r *result) { r.Search = true })},
 		{"a table alone", "[tools.web_search]\ncontext_size = \"low\"", usual(func(r *result) { r.WebSearch.ContextSize, r.Notes = "low", 1 })},

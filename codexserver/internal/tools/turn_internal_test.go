@@ -201,10 +201,7 @@ func TestWait(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	c := bench(t)
-	j, _ := c.begin(t, "hello", false)
-	<-j.Done()
-	did := j.Result()
+	did := &turn.Result{}
 	for _, text := range []string{
 		"", "short", strings.Repeat("x", 1000), strings.Repeat("é", 1000), strings.Repeat("\U0001F600", 1000),
 		strings.Repeat("\"\n\x00", 1000), strings.Repeat("\xff", 1000), strings.Repeat("x", 300) + strings.Repeat("\x80", 1000),
