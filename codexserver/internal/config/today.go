@@ -53,7 +53,7 @@ func (c *Config) adopt(merged layer) error {
 		return nil
 	}
 	if merged["web_search"] == nil {
-		c.note(`tools.web_search: the table says how to search, not whether: web search is off without web_search = "live"`)
+		c.Notes = append(c.Notes, `tools.web_search: the table says how to search, not whether: web search is off without web_search = "live"`)
 	}
 	err := decode(merged, &c.WebSearch, "tools", "web_search")
 	Merge(merged, Nest(false, "tools", "web_search"))
@@ -84,7 +84,7 @@ func (c *Config) adoptApprovals(merged layer) error {
 	}
 	merged["approval_policy"] = policy
 	c.DeclineElicitations = !on["mcp_elicitations"]
-	c.note("approval_policy: granular is read as %q", policy)
+	c.Notes = append(c.Notes, fmt.Sprintf("approval_policy: granular is read as %q", policy))
 	return nil
 }
 
@@ -150,10 +150,6 @@ func profilePath(home, name string) string {
 		return ""
 	}
 	return filepath.Join(home, name+".config.toml")
-}
-
-func (c *Config) note(format string, args ...any) {
-	c.Notes = append(c.Notes, fmt.Sprintf(format, args...))
 }
 
 // Allows reports whether the configuration offers a tool of the server to the model. It

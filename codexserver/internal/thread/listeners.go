@@ -13,7 +13,7 @@ const backlogLimit = 4096
 // block.
 type Listener func(protocol.Event)
 
-// listeners are the subscriptions to one thread. The zero value is ready, and keeps no events. Thread.mu guards it.
+// listeners are the subscriptions to one thread. Thread.mu guards it.
 type listeners struct {
 	all     map[*Listener]bool
 	keeps   bool // events for the first listener, and the thread open however long nobody uses it
@@ -39,9 +39,6 @@ func (l *listeners) event(e Event) {
 
 // add adds a listener and sends it the events that were kept.
 func (l *listeners) add(listen *Listener) {
-	if l.all == nil {
-		l.all = map[*Listener]bool{}
-	}
 	l.all[listen] = true
 	for _, e := range l.backlog {
 		(*listen)(e)

@@ -71,7 +71,7 @@ func (s *Share) newThread(a Attend) *Thread {
 	table, traits := s.table, engine.TraitsOf(s.table.engine)
 	t := &Thread{
 		table: table, traits: traits, kept: transcript.New(table.logs),
-		shares: map[*Share]bool{}, listeners: listeners{keeps: a.Keeps},
+		shares: map[*Share]bool{}, listeners: listeners{all: map[*Listener]bool{}, keeps: a.Keeps},
 	}
 	t.kept.Engine = traits.Name
 	a.Submission, a.Turn = "", turn.New(changes.Options{}) // those of a are for the first turn

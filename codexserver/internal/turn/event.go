@@ -217,9 +217,6 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 func (t *Turn) begins(m protocol.EventMsg, call string, about record.Subject) *record.Line {
 	c := &t.commands
 	t.tokens.answered, c.acted = true, c.acted || Changes(m)
-	if c.open == nil {
-		c.open = map[string]*open{}
-	}
 	one := &open{grant: c.approved[call]}
 	delete(c.approved, call) // a decision allows one call
 	c.open[call] = one

@@ -115,7 +115,7 @@ const ending protocol.TurnStatus = "ending"
 func New(o changes.Options) *Turn {
 	return &Turn{
 		now: moment{Now: show.Now{Doing: "starting", Since: time.Now()}}, folder: folder{options: o},
-		started: make(chan struct{}), done: make(chan struct{}),
+		started: make(chan struct{}), done: make(chan struct{}), commands: commands{approved: map[string]grant{}, open: map[string]*open{}},
 	}
 }
 
@@ -400,7 +400,8 @@ func (t *Turn) Unended() (lines []record.Line) {
 			Outcome: record.Outcome{Words: "the turn ended before the end was reported"},
 		})
 	}
-	c.open, c.approved = nil, nil
+	clear(c.open)
+	clear(c.approved)
 	return lines
 }
 
@@ -409,9 +410,6 @@ func (c *commands) decided(call string, d elicit.Decision, by grant) {
 	if !d.Approves() {
 		delete(c.approved, call)
 		return
-	}
-	if c.approved == nil {
-		c.approved = map[string]grant{}
 	}
 	c.approved[call] = by
 }

@@ -27,9 +27,7 @@ type recorder struct {
 	diff string          // at the end
 }
 
-func newWatch(o changes.Options) *recorder {
-	return &recorder{Turn: turn.New(o), log: transcript.New("")}
-}
+func newWatch(o changes.Options) *recorder { return &recorder{turn.New(o), transcript.New(""), ""} }
 
 func (r *recorder) Event(m protocol.EventMsg) { r.Turn.Add("", r.log, m) }
 
