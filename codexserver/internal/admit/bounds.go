@@ -24,14 +24,11 @@ func (b Bounds) Resolve(path string) (real, folder string, err error) {
 		return path, "", nil
 	}
 	real, err = filepath.EvalSymlinks(path)
-	if err != nil && !slices.ContainsFunc(b, func(folder string) bool { return paths.Below(path, folder) }) {
-		return "", "", fmt.Errorf("%s %w", path, ErrOutside)
-	}
-	if err != nil {
+	if err != nil && slices.ContainsFunc(b, func(folder string) bool { return paths.Below(path, folder) }) {
 		return "", "", err
 	}
 	for _, folder := range b {
-		if folder, err = filepath.EvalSymlinks(folder); err == nil && paths.Below(real, folder) {
+		if folder, failed := filepath.EvalSymlinks(folder); err == nil && failed == nil && paths.Below(real, folder) {
 			return real, folder, nil
 		}
 	}

@@ -43,11 +43,9 @@ func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) 
 	}
 	rule, err := b.offer(r)
 	if ruled || r.Question.Always == nil || errors.Is(err, rulefile.ErrNone) || err == nil && r.Question.Always.Words != rule.Words() {
-		d.Outcome = elicit.Outcome{
-			Decision: elicit.Denied, Reason: elicit.ReasonNotUnderstood, Level: slog.LevelWarn,
-			Feedback: cmp.Or(d.Feedback, "a lasting rule was accepted that no question offered"),
-			Detail:   "denied: a lasting rule was accepted that no question offered",
-		}
+		const words = "a lasting rule was accepted that no question offered"
+		d.Outcome = denied(cmp.Or(d.Feedback, words), "denied: "+words, slog.LevelWarn)
+		d.Reason = elicit.ReasonNotUnderstood
 		return 0
 	}
 	_, isHost := r.Event.(protocol.HostRequest)

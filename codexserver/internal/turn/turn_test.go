@@ -157,9 +157,8 @@ func TestTurn(t *testing.T) {
 		}
 		w.End(nil, nil)
 		said := w.Result().Said
-		if got := fmt.Sprint(said.Text, ", ", said.Lacks, ", ", said.Coming, ", ", said.Last, ", ", w.So().Usage.Turn); got != "hello, it is cut, by, hello, {5 0 2 0}" {
-			t.Error(got)
-		}
+		must.Equal(t, "what it said", turn.Said{Text: "hello", Lacks: "it is cut", Coming: "by", Last: "hello"}, said)
+		must.Equal(t, "its tokens", protocol.Tokens{Input: 5, Output: 2}, w.So().Usage.Turn)
 		log.Changed(1, "its diff")
 		log.End(errors.New("broken"))
 		page := must.Get(log.Transcript(0, 4000))(t)
@@ -294,9 +293,7 @@ func TestTurnIsBounded(t *testing.T) {
 		w.Add("", transcript.New(""), protocol.AgentMessageDelta{Delta: delta})
 	}
 	w.End(nil, nil)
-	if coming := w.Result().Said.Coming; len(coming) != 1<<20+1 || !strings.HasSuffix(coming, "yy") {
-		t.Errorf("%d bytes of a message", len(coming))
-	}
+	must.Equal(t, "the end of the message, at its bytes", 1<<20-1, strings.Index(w.Result().Said.Coming+"|", "yy|"))
 }
 
 // TestAnswered checks which events mean that the model has answered in this turn. The first count of a
@@ -338,7 +335,6 @@ func TestRerouted(t *testing.T) {
 	}
 	w.End(nil, nil)
 	must.Equal(t, "the text that counts", "", w.Result().Said.Coming)
-	if got := w.Result().Texts[1:]; len(got) != 16 || got[0] != `m1 of p\n answers from now on, in place of m0: its limit.` {
-		t.Errorf("%d remarks: %q", len(got), got[0])
-	}
+	got := w.Result().Texts[1:]
+	must.Equal(t, "the first of the remarks", "16: m1 of p\\n answers from now on, in place of m0: its limit.", fmt.Sprintf("%d: %s", len(got), got[0]))
 }
