@@ -69,7 +69,7 @@ func (t *Thread) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Ques
 	if at.Review != "" {
 		r.Deny = denyInReview
 	}
-	metrics, comes := at.metrics, at.Comes && at.Turn.Context() != nil // before the first turn nobody comes
+	metrics := at.metrics
 	t.mu.Unlock()
 	if q.Meta == nil {
 		asked := *q // a copy, because the question of Approve is the engine's
@@ -81,7 +81,7 @@ func (t *Thread) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Ques
 	if metrics != nil {
 		metrics.Asked(r)
 	}
-	d := t.board.Decide(ctx, r, comes)
+	d := t.board.Decide(ctx, r, at.Comes)
 	t.submit()
 	t.kept.Decided(r, d)
 	at.Turn.Decided(r, d)

@@ -74,7 +74,7 @@ func (s *Share) newThread(a Attend) *Thread {
 		shares: map[*Share]bool{}, listeners: listeners{all: map[*Listener]bool{}, keeps: a.Keeps},
 	}
 	t.kept.Engine = traits.Name
-	a.Submission, a.Turn = "", turn.New(changes.Options{}) // those of a are for the first turn
+	a.Submission, a.Turn, a.Comes = "", turn.New(changes.Options{}), false // those of a are for the first turn
 	t.rest = &seat{Attend: a}
 	t.about = approval.Thread{
 		Server: table.server(), Principal: s.principal, Engine: traits.Name, Now: t.doing,
