@@ -69,7 +69,6 @@ func (t *Thread) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Ques
 	if at.Review != "" {
 		r.Deny = denyInReview
 	}
-	metrics := at.metrics
 	t.mu.Unlock()
 	if q.Meta == nil {
 		asked := *q // a copy, because the question of Approve is the engine's
@@ -78,8 +77,8 @@ func (t *Thread) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Ques
 	}
 	t.kept.Asked(r)
 	at.Turn.Open(r)
-	if metrics != nil {
-		metrics.Asked(r)
+	if at.metrics != nil {
+		at.metrics.Asked(r)
 	}
 	d := t.board.Decide(ctx, r, at.Comes)
 	t.submit()
@@ -88,8 +87,8 @@ func (t *Thread) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Ques
 	if d.Level >= slog.LevelWarn {
 		t.say(Event{Notice: d.Detail})
 	}
-	if metrics != nil {
-		metrics.Decided(r, d)
+	if at.metrics != nil {
+		at.metrics.Decided(r, d)
 	}
 	words := d.ForCaller()
 	if d.By == approval.ByRule && r.Call() != "" {

@@ -110,22 +110,22 @@ func (t *Thread) ready(m protocol.EventMsg) {
 // with the name of its turn. What the record has of it is there before.
 func (t *Thread) deliver(submission string, m protocol.EventMsg, notice string) protocol.EventMsg {
 	t.mu.Lock()
-	about, id, now := t.about, t.now().id, t.now().Turn
-	step := now.Add(id, t.kept, m)
+	about, at := t.about, t.now()
+	step := at.Turn.Add(at.id, t.kept, m)
 	if line := step.Line; line != nil {
 		t.mu.Unlock() // it may write a file
-		line.DecisionID = cmp.Or(t.board.Note(about, id, *line), line.DecisionID)
-		now.Ruled(line)
+		line.DecisionID = cmp.Or(t.board.Note(about, at.id, *line), line.DecisionID)
+		at.Turn.Ruled(line)
 		t.mu.Lock()
 	}
 	defer t.mu.Unlock()
 	m = step.Event
-	if t.now().holds(m) {
+	if at.holds(m) {
 		return m
 	}
-	e := Event{Event: protocol.Event{ID: cmp.Or(submission, t.now().Submission), Msg: m}, Notice: notice}
+	e := Event{Event: protocol.Event{ID: cmp.Or(submission, at.Submission), Msg: m}, Notice: notice}
 	if step.Doing != "" {
-		e.Turn = now
+		e.Turn = at.Turn
 	}
 	switch m := m.(type) {
 	case protocol.TokenCount:
@@ -136,8 +136,8 @@ func (t *Thread) deliver(submission string, m protocol.EventMsg, notice string) 
 		t.configured, t.about.ID, e.ID = m, m.SessionID, ""
 	}
 	e.Thread = t.about
-	if t.now().Client != nil {
-		t.now().Client.Event(e)
+	if at.Client != nil {
+		at.Client.Event(e)
 	}
 	t.listeners.event(e)
 	t.tell(e.Msg)
