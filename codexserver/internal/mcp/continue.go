@@ -59,14 +59,10 @@ func (s *Session) continueAll(ask *approve.Place) <-chan struct{} {
 	return s.known
 }
 
-// maxContinued is how many servers may end while a turn works. A turn that ends its server each time, such as
-// by its memory, is given up.
-const maxContinued = 5
-
 // continueAs continues a task of a server that was killed, if this server does that, see continueAll for ask. If
 // another session does, it waits for that. What prevents it is logged.
 func (s *Session) continueAs(file taskfile.Task, ask *approve.Place) {
-	if !s.server.Tools.Continues() || file.Resume == nil || file.Resume.Ended >= maxContinued {
+	if !s.server.Tools.Continues() || file.Resume == nil {
 		return
 	}
 	if err := s.continued(file.ID, ask); err != nil && !errors.Is(err, taskfile.ErrNotServed) {

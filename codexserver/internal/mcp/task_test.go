@@ -258,6 +258,14 @@ func killedTask(t *testing.T, e engine.Engine) (left, id string) {
 	return left, id
 }
 
+// endedServers writes into the file of a killed task how many servers it has ended.
+func endedServers(t *testing.T, left, id, ended string) {
+	t.Helper()
+	path := filepath.Join(left, "codex-mcp", "tasks", "task-"+id+".json")
+	file := bytes.Replace(must.Get(os.ReadFile(path))(t), []byte(`"resume":{`), []byte(`"resume":{"ended":`+ended+`,`), 1)
+	must.OK(t, os.WriteFile(path, file, 0o600))
+}
+
 // seen is an observer that notes what continues.
 type seen struct{ servertest.Journal }
 
@@ -287,9 +295,7 @@ func TestContinuedIsObserved(t *testing.T) {
 
 func continued(t *testing.T, ended, want string) {
 	left, id := killedTask(t, lostWork)
-	path := filepath.Join(left, "codex-mcp", "tasks", "task-"+id+".json")
-	file := bytes.Replace(must.Get(os.ReadFile(path))(t), []byte(`"resume":{`), []byte(`"resume":{"ended":`+ended+`,`), 1)
-	must.OK(t, os.WriteFile(path, file, 0o600))
+	endedServers(t, left, id, ended)
 	next := heir{lostWork, make(chan struct{}), make(chan struct{}, 1)}
 	close(next.may)
 	s := &seen{}
@@ -301,11 +307,12 @@ func continued(t *testing.T, ended, want string) {
 	must.Equal(t, "the result", want, strings.ReplaceAll(s.String(), "session_configured\n", ""))
 }
 
-// TestTaskPolledWhileItIsTakenOver polls a task of a killed server while the next server takes
+// TestTaskPolledWhileItIsTakenOver polls a task of a killed server while the next server, which is the last that may, takes
 // it over. Every poll waits for that, and then has the state of the task here.
 func TestTaskPolledWhileItIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left, id := killedTask(t, lostWork)
+		endedServers(t, left, id, "4")
 		next := heir{lostWork, make(chan struct{}), make(chan struct{}, 1)}
 		p := serveHome(t, next, left, nil)
 		defer p.End()

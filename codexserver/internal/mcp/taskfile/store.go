@@ -73,6 +73,10 @@ func (s *Store) Update(t Task) (Task, error) {
 	return t, s.change("changing", t.ID, func(root *os.Root) error { return s.put(root, t) })
 }
 
+// maxEnded is how many servers may end while a turn works. A turn that ends its server each time, such as by its memory, is
+// given up.
+const maxEnded = 5
+
 // Adopt makes this store serve an unfinished task whose server is [Gone] and that another can continue, and returns it as
 // written, with one life more. Of several servers that try, one succeeds; for the others, and for a finished task, the
 // error wraps [ErrNotServed].
@@ -85,7 +89,7 @@ func (s *Store) Adopt(id string) (t Task, giveUp func() error, err error) {
 			switch {
 			case err != nil:
 				return err
-			case owner != Gone, found.Resume == nil:
+			case owner != Gone, found.Resume == nil, found.Resume.Ended >= maxEnded:
 				return ErrNotServed
 			}
 			before = found.Server
