@@ -73,7 +73,7 @@ func (p EnvPolicy) environ(system string, environ []string) []string {
 		name, _, _ := strings.Cut(entry, "=")
 		return len(p.IncludeOnly) > 0 && !MatchName(p.IncludeOnly, name)
 	})
-	env := slices.AppendSeq([]string{}, maps.Values(vars)) // not nil, which would inherit everything
+	env := slices.AppendSeq(make([]string, 0, len(vars)), maps.Values(vars)) // not nil, which would inherit everything
 	slices.Sort(env)
 	return env
 }

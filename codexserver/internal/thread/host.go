@@ -8,6 +8,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/stack"
@@ -41,14 +43,23 @@ func (t *Thread) ends(q *seat, interrupted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q.begun = false
-	t.rest = &seat{id: q.id, Attend: Attend{Submission: q.Submission, Turn: t.rest.Turn}} // not the call and its turn, which would stay in memory
+	t.rest = &seat{id: q.id, Attend: Attend{Submission: q.Submission}} // not the call and its turn, which would stay in memory
 	if interrupted {
 		t.submit()
 	}
 }
 
-// now returns the seat of the running turn, or what remains of it between turns. The caller holds t.mu.
-func (t *Thread) now() *seat { return cmp.Or(t.queue.running(), t.rest) }
+// now returns the seat of the running turn, or what remains of it between turns, with a turn for what comes then. The caller
+// holds t.mu.
+func (t *Thread) now() *seat {
+	if q := t.queue.running(); q != nil {
+		return q
+	}
+	if t.rest.Turn == nil {
+		t.rest.Turn = turn.New(changes.Options{})
+	}
+	return t.rest
+}
 
 // attended returns who attends the turn that events belong to, with the turn.
 func (t *Thread) attended() Attend {

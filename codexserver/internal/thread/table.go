@@ -14,9 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/internal/stack"
@@ -74,7 +72,7 @@ func (s *Share) newThread(a Attend) *Thread {
 		shares: map[*Share]bool{}, listeners: listeners{all: map[*Listener]bool{}, keeps: a.Keeps},
 	}
 	t.kept.Engine = traits.Name
-	a.Submission, a.Turn, a.Comes = "", turn.New(changes.Options{}), false // those of a are for the first turn
+	a.Submission, a.Turn, a.Comes = "", nil, false // those of a are for the first turn
 	t.rest = &seat{Attend: a}
 	t.about = approval.Thread{
 		Server: table.server(), Principal: s.principal, Engine: traits.Name, Now: t.doing,

@@ -29,7 +29,7 @@ type Thread struct {
 
 	mu         sync.Mutex // also keeps events in the order of Emit
 	queue      queue
-	rest       *seat // who hears what comes before the first turn and between turns, with a turn for it
+	rest       *seat // who hears what comes before the first turn and between turns
 	closed     bool
 	idle       *time.Timer // closes the thread; each use sets it again
 	listeners  listeners
