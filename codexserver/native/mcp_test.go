@@ -90,7 +90,7 @@ func TestBrokenMCPServerIsAWarning(t *testing.T) {
 		{"no program", "---\n[mcp_servers.bad]\ncommand = \"no_such_program_here\"\n", "bad"},
 		{"neither", "---\n[mcp_servers.bad]\nargs = [\"x\"]\n", "it has neither a command nor a url"},
 		{"no encryption", "---\n[mcp_servers.bad]\nurl = \"http://192.0.2.1/mcp\"\n", "want https"},
-		{"not MCP", "---\n[mcp_servers.bad]\ncommand = \"echo\"\nargs = [\"hello\"]\n", "initialize"},
+		{"not MCP", "---\n[mcp_servers.bad]\ncommand = \"echo\"\nargs = [\"hello\"]\n", "it ended before it answered: exit status 0"},
 		{"silent", "---\n[mcp_servers.bad]\ncommand = \"sleep\"\nargs = [\"600\"]\nstartup_timeout_sec = 0.2\n", "in time"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -3,6 +3,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -104,7 +105,11 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connect(ctx, jsonrpc.Lines(conn.Out, conn.In, conn), o, mcpcall.Options{Protocol: mcptypes.ProtocolVersion}, text.Secrets{})
+	c, err := connect(ctx, jsonrpc.Lines(conn.Out, conn.In, conn), o, mcpcall.Options{Protocol: mcptypes.ProtocolVersion}, text.Secrets{})
+	if errors.Is(err, jsonrpc.ErrClosed) { // whether by reading or by writing
+		err = fmt.Errorf("it ended before it answered: %w", cmp.Or(conn.Close(), errors.New("exit status 0")))
+	}
+	return c, err
 }
 
 // Find returns the program of a server, and the environment that it gets.
