@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -138,6 +139,18 @@ func TestKeys(t *testing.T) {
 			must.Equal(t, name, want, dottedText(t, got))
 		}
 	}
+}
+
+// TestEndpointWithNaN compares two providers that differ behind a number that JSON does not have, and TOML does.
+func TestEndpointWithNaN(t *testing.T) {
+	of := func(url string) string {
+		_, endpoint := provides(at(map[string]any{"a": math.NaN(), "query_params": url}, providersTable, "p"), "p")
+		return endpoint
+	}
+	must.Equal(t, "the same", of("x"), of("x"))
+	must.Equal(t, "others are the same", false, of("x") == of("y"))
+	var v any
+	must.Equal(t, "it is no JSON", true, at(math.NaN(), "a").read(&v, "a") != nil)
 }
 
 func dottedText(t *testing.T, k keys) string {

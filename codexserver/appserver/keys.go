@@ -2,6 +2,7 @@ package appserver
 
 import (
 	stdjson "encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -51,13 +52,16 @@ func (k keys) without(others keys) keys {
 // table returns a table, nil if there is none.
 func (k keys) table(path ...string) keys { return tableOf(config.At(k, path...)) }
 
-// text returns a value as JSON, nil if it is missing or null, or has no such form.
+// text returns a value as JSON, nil if it is missing or null. What has no such form, such as nan, is another text.
 func (k keys) text(path ...string) stdjson.RawMessage {
 	v := config.At(k, path...)
 	if v == nil {
 		return nil
 	}
-	raw, _ := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // nil with an error
+	raw, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil { // raw ends there, and would hide what follows
+		return fmt.Append(nil, v)
+	}
 	return raw
 }
 
