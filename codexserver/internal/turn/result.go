@@ -46,7 +46,8 @@ func (t *Turn) Result() Result {
 	return *t.result
 }
 
-// conclude makes the result of a turn that ends with err, and has changed what was found.
+// conclude makes the result of a turn that ends with err, and has changed what was found, under the lock: Order.Read must not
+// call the turn.
 func (t *Turn) conclude(err error, found *changes.Found) *Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,7 +101,7 @@ func (t *Turn) conclude(err error, found *changes.Found) *Result {
 	return r
 }
 
-// told returns how a turn ended, and the answer or why there is none. Hidden is for the structured content
+// told returns, for a caller that holds t.mu, how a turn ended, and the answer or why there is none. Hidden is for the structured content
 // alone, in place of the text.
 func (t *Turn) told(said Said, err error, spent *SpentError) (status protocol.TurnStatus, text, hidden string) {
 	text, lacks, coming, until := said.Text, said.Lacks, strings.TrimSpace(said.Coming), ""
@@ -148,7 +149,7 @@ func abortCause(e *engine.AbortError) string {
 	return strings.Replace(e.Cause.Error(), jsonrpc.ErrCancelled.Error(), "the client cancelled the call", 1)
 }
 
-// where says where the whole answer is.
+// where says where the whole answer is. The caller holds t.mu.
 func (t *Turn) where() string {
 	switch path := t.place.rollout; {
 	case t.Order.Shows:

@@ -214,6 +214,7 @@ func (t *Turn) Remark(words ...string) {
 	t.remark(words...)
 }
 
+// remark is Remark for a caller that holds t.mu.
 func (t *Turn) remark(words ...string) {
 	for _, one := range words {
 		if !t.over() && len(t.remarks) < maxKept && !slices.Contains(t.remarks, one) {
@@ -294,6 +295,7 @@ func (t *Turn) So() protocol.TurnResult {
 	return t.so()
 }
 
+// so is So for a caller that holds t.mu.
 func (t *Turn) so() protocol.TurnResult {
 	r := protocol.TurnResult{
 		ThreadID: plain.Short(t.place.thread, plain.MaxName), Status: t.status, Model: plain.Short(t.place.model, plain.MaxName), Rerouted: t.place.rerouted,
