@@ -21,7 +21,7 @@ type runner func(ctx context.Context, stdout, stderr io.Writer) error
 // writes with one write, since grep -q closes a pipe after the first match. An error says what to correct.
 func parse(name string, args []string, stderr io.Writer) (*options, error) {
 	o := &options{name: name}
-	root := o.commands()
+	root := o.commands(args)
 	var said bytes.Buffer
 	root.SetOut(&said)
 	root.SetErr(stderr)
@@ -87,8 +87,9 @@ func programName(argv0 string) string {
 	return "codex-mcp"
 }
 
-// commands builds the tree of commands, which fill in o. A command has the flags that it uses.
-func (o *options) commands() *cobra.Command {
+// commands builds the tree of commands, which fill in o. A command has the flags that it uses; one that a command line does not
+// name has none, since clients start the server often. Nil names all.
+func (o *options) commands(line []string) *cobra.Command {
 	root := o.rootCommand()
 	// Codex up to 0.42 has the commands mcp and mcp serve.
 	server, old, older := o.serverCommand("mcp-server"), o.serverCommand("mcp"), o.serverCommand("serve")
@@ -99,6 +100,9 @@ func (o *options) commands() *cobra.Command {
 		root: {common, settings, serving}, server: {common, settings, serving}, old: {common, settings, serving}, older: {common, settings, serving},
 		http: {common, settings}, doctor: {common, settings}, ask: {common, settings},
 	} {
+		if named := line == nil || slices.Contains(line, cmd.Name()); !named && cmd != root {
+			continue
+		}
 		for _, set := range sets {
 			cmd.Flags().AddFlagSet(set)
 		}

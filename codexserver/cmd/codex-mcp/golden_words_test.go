@@ -98,5 +98,5 @@ func TestGoldenHelp(t *testing.T) {
 			}
 		}
 	}
-	walk((&options{name: "codex-mcp"}).commands(), nil)
+	walk((&options{name: "codex-mcp"}).commands(nil), nil)
 }
