@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
@@ -79,14 +80,21 @@ func decodeTable(path []string, from layer, dst reflect.Value) error {
 	return nil
 }
 
+// plain are the kinds whose values need no conversion.
+var plain = []reflect.Kind{reflect.Bool, reflect.Int, reflect.String}
+
 // decodeValue decodes the value at path. What a struct has no fields for goes by way of JSON.
 func decodeValue(path []string, v any, dst reflect.Value) error {
 	to := dst.Addr().Interface()
 	if duration, is := to.(*time.Duration); is {
 		to = (*Duration)(duration)
 	}
-	table, is := v.(layer)
-	if _, own := to.(json.Unmarshaler); is && !own {
+	_, own := to.(json.Unmarshaler)
+	if from := reflect.ValueOf(v); !own && from.Kind() == dst.Kind() && slices.Contains(plain, from.Kind()) && utf8.ValidString(from.String()) {
+		dst.Set(from.Convert(dst.Type())) // as JSON does it: most keys have such a default
+		return nil
+	}
+	if table, is := v.(layer); is && !own {
 		switch t := dst.Type(); {
 		case t.Kind() == reflect.Struct:
 			return decodeTable(path, table, dst)
