@@ -119,13 +119,14 @@ func (o *online) kept(t *testing.T, event record.Event) (all []record.Line) {
 	return all
 }
 
-// internet is what the servers have: a repository of git, a module of Go, and three packages of npm, of which one has a script
-// that tries to write outside.
+// internet is what the servers have: a repository of git, a module of Go, a package of pip, a crate of cargo, and three packages
+// of npm, of which one has a script that tries to write outside.
 func internet(t *testing.T) http.Handler {
 	t.Helper()
 	top := boxtest.Folder(t)
 	boxtest.Lay(t, top, "repo/", "example.com/m/@v/v1.0.0.mod=module example.com/m\n",
-		`example.com/m/@v/v1.0.0.info={"Version":"v1.0.0","Time":"2001-02-03T04:05:06Z"}`, `simple/three/index.html=<a href="three-1.0.0.tar.gz">three-1.0.0.tar.gz</a>`)
+		`example.com/m/@v/v1.0.0.info={"Version":"v1.0.0","Time":"2001-02-03T04:05:06Z"}`, `simple/three/index.html=<a href="three-1.0.0.tar.gz">three-1.0.0.tar.gz</a>`,
+		`crates/config.json={"dl":"https://one.example.com"}`, `crates/th/re/three={"name":"three","vers":"1.0.0","deps":[],"features":{},"yanked":false,"cksum":"`+strings.Repeat("0", 64)+`"}`)
 	for _, args := range []string{"init -q", "commit -q --allow-empty -m first", "update-server-info"} {
 		servertest.Git(t, filepath.Join(top, "repo"), strings.Fields(args)...)
 	}
@@ -195,11 +196,16 @@ func TestHosts(t *testing.T) {
 	}
 	if *whole { // these are not installed for tests
 		maps.Copy(programs, map[string][3]string{
-			"curl":    {"curl -sS https://one.example.com/three", `"latest`, "403"},
-			"wget":    {"wget -O- --ca-certificate=$SSL_CERT_FILE https://one.example.com/three", `"latest`, "codex-mcp" + no},
-			"python3": {`python3 -c 'import urllib.request as u; print(u.urlopen("https://one.example.com/three").read())'`, `"latest`, "codex-mcp" + no},
-			"pip":     {"pip --isolated index versions three --cert $SSL_CERT_FILE -i https://one.example.com/simple", "1.0.0", "codex-mcp" + no},
+			"curl":     {"curl -sS https://one.example.com/three", `"latest`, "403"},
+			"wget":     {"wget -O- --ca-certificate=$SSL_CERT_FILE https://one.example.com/three", `"latest`, "codex-mcp" + no},
+			"python3":  {`python3 -c 'import urllib.request as u; print(u.urlopen("https://one.example.com/three").read())'`, `"latest`, "codex-mcp" + no},
+			"requests": {`python3 -c 'import pip._vendor.requests as r; print(r.get("https://one.example.com/three", verify="'$SSL_CERT_FILE'").text)'`, `"latest`, "codex-mcp" + no},
+			"pip":      {"pip --isolated index versions three --cert $SSL_CERT_FILE -i https://one.example.com/simple", "1.0.0", "codex-mcp" + no},
 		})
+		cargo, _ := exec.CommandContext(t.Context(), "rustup", "which", "cargo").Output() // that of rustup itself looks into HOME
+		programs["cargo"] = [3]string{"export CARGO_HOME=$PWD/c CARGO_HTTP_CAINFO=$SSL_CERT_FILE PATH=" + filepath.Dir(string(cargo)) + `:$PATH; mkdir src && >src/lib.rs &&
+printf '[package]\nname="a"\nversion="0.1.0"\n[dependencies]\nthree={version="1",registry-index="sparse+https://one.example.com/crates/"}\n' >Cargo.toml && cargo generate-lockfile && cat Cargo.lock`,
+			"checksum = ", "403"}
 		if npm := os.Getenv("CODEX_NPM"); npm != "" { // of .ci/run, with a Node that knows proxies
 			programs["node"] = [3]string{npm + `/typescript/node_modules/.bin/node -e 'fetch("https://one.example.com/three").then(r => r.text()).then(console.log)'`, `"latest`, "fetch failed"}
 		}
@@ -213,7 +219,7 @@ func TestHosts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			program, _, _ := strings.Cut(tt.name, " ")
-			if _, err := exec.LookPath(program); err != nil && (program == "npm" || programs[program] != [3]string{}) {
+			if _, err := exec.LookPath(program); err != nil && program != "requests" && (program == "npm" || programs[program] != [3]string{}) {
 				t.Skip(err)
 			}
 			o := newOnline(t, world, tt.policy, tt.rules, tt.calls...)
