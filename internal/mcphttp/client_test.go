@@ -347,12 +347,12 @@ func openLocal(t *testing.T, own func(*codexserver.Principal) mcphttp.Service, c
 }
 
 // do sends a request and returns the response.
-func (l *local) do(method, session, body string) *httptest.ResponseRecorder {
+func (l *local) do(method string, more headers, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://localhost/", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	if session != "" {
-		r.Header.Set("Mcp-Session-Id", session)
+	for name, value := range more {
+		r.Header.Set(name, value)
 	}
 	w := httptest.NewRecorder()
 	l.handler.ServeHTTP(w, r)
@@ -362,7 +362,7 @@ func (l *local) do(method, session, body string) *httptest.ResponseRecorder {
 // begin begins a session and returns its id.
 func (l *local) begin() string {
 	l.t.Helper()
-	w := l.do(http.MethodPost, "", hello)
+	w := l.do(http.MethodPost, nil, hello)
 	id := w.Header().Get("Mcp-Session-Id")
 	if w.Code != http.StatusOK || id == "" || !strings.Contains(w.Body.String(), `"protocolVersion"`) {
 		l.t.Fatalf("%d %s", w.Code, w.Body)
@@ -395,14 +395,14 @@ func TestIdleTimeout(t *testing.T) {
 		} {
 			<-time.After(step.after)
 			synctest.Wait()
-			if w := l.do(http.MethodPost, used, ping); w.Code != step.status {
+			if w := l.do(http.MethodPost, headers{"Mcp-Session-Id": used}, ping); w.Code != step.status {
 				t.Errorf("%d after %v, want %d: %s", w.Code, step.after, step.status, w.Body)
 			}
 			if n := l.handler.Load().Sessions; n != step.sessions {
 				t.Errorf("%d sessions after %v, want %d", n, step.after, step.sessions)
 			}
 		}
-		if w := l.do(http.MethodPost, unused, ping); w.Code != http.StatusNotFound {
+		if w := l.do(http.MethodPost, headers{"Mcp-Session-Id": unused}, ping); w.Code != http.StatusNotFound {
 			t.Errorf("unused: %d %s", w.Code, w.Body)
 		}
 	})

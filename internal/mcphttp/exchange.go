@@ -27,14 +27,14 @@ func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal,
 		}
 	}
 	defer context.AfterFunc(r.Context(), left)()
+	x.mu.Lock()
+	me := x.attach(st, 0) // before the first event, since none without a reader is kept
+	x.mu.Unlock()
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
 		x.run(ctx, p.own.Exchange)
 	}()
-	x.mu.Lock()
-	me := x.attach(st, 0)
-	x.mu.Unlock()
 	st.serve(w, r, me, false)
 	left() // also if a write has failed
 	<-served

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"log/slog"
 	"maps"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +18,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/testenv"
+	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 func codex(id, prompt, meta string) string {
@@ -326,6 +328,39 @@ func TestModern(t *testing.T) {
 		if !strings.Contains(got.body, `"id":7`) || got.header.Get("Content-Type") != "application/json" || got.header.Get("Mcp-Session-Id") != "" {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
+	}
+}
+
+// eager is a service that writes messages as soon as it has a request.
+type eager struct{ mcphttp.Service }
+
+func (eager) Exchange(ctx context.Context, t jsonrpc.Transport) error {
+	for _, m := range []string{`{"jsonrpc":"2.0","method":"one"}`, `{"jsonrpc":"2.0","method":"two"}`, `{"jsonrpc":"2.0","id":7,"result":{}}`} {
+		if err := t.Write(ctx, [][]byte{[]byte(m)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestModernEvents has requests at once, whose events come before the response can be written. None is lost. The race detector
+// makes it slow enough to fail without that.
+func TestModernEvents(t *testing.T) {
+	l := openLocal(t, func(p *codexserver.Principal) mcphttp.Service { return eager{p} }, nil)
+	defer l.close()
+	body, h := modern("7", "tools/list", "{}", "")
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(32)) // the system interrupts each of them anywhere
+	var all sync.WaitGroup
+	defer all.Wait()
+	for range 64 {
+		all.Go(func() {
+			for range 50 {
+				if got := l.do(http.MethodPost, h, body).Body.String(); strings.Count(got, "data: ") != 3 {
+					t.Errorf("the events %q", got)
+					return
+				}
+			}
+		})
 	}
 }
 
