@@ -157,7 +157,7 @@ func (e *CheckEngine) play(t *testing.T, home string, tt *checkCase, n int) {
 		sent := r.asked.add(string(request))
 		return tt.step(len(sent) - 1)
 	})
-	configuration := "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"\n"
+	configuration := "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"\nsandbox_workspace_write.exclude_tmpdir_env_var = true\n" // which has the homes of tests
 	for line := range strings.Lines(tt.configuration) {
 		key, _, _ := strings.Cut(line, " ")
 		configuration = strings.Join(slices.DeleteFunc(strings.SplitAfter(configuration, "\n"), func(l string) bool { return strings.HasPrefix(l, key) }), "") + line
