@@ -42,11 +42,12 @@ func AccessQuestion(r protocol.AccessRequest, engine string) *elicit.Question {
 // AccessWords says in a clause what a request asks for: "full access, no sandbox in /work".
 func AccessWords(r protocol.AccessRequest) string {
 	reach, _, _ := accessParts(r)
-	words := reach + " in " + elicit.ShowCommand([]string{r.Folder})
+	var words strings.Builder
+	words.WriteString(reach + " in " + elicit.ShowCommand([]string{r.Folder}))
 	for _, o := range r.Beside {
-		words += ", beside a conversation in " + elicit.ShowCommand([]string{o.Other})
+		words.WriteString(", beside a conversation in " + elicit.ShowCommand([]string{o.Other}))
 	}
-	return words
+	return words.String()
 }
 
 const anotherProvider = "Another provider gets the conversation: "

@@ -154,24 +154,24 @@ func printLinks(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	defer folder.Close()
 	folder.Patience = 3 * time.Second // a process may be stopped, as with Ctrl-Z
-	text := ""
+	var text strings.Builder
 	all, _ := answers(ctx, folder, names, shared.Link, stderr)
 	for _, s := range all {
 		if s.Link == "" || s.Page == nil {
 			continue
 		}
-		text += fmt.Sprintf("%s\n  of process %d in %s, open questions %d, since %s\n",
+		fmt.Fprintf(&text, "%s\n  of process %d in %s, open questions %d, since %s\n",
 			terminal.Row(s.Link), s.PID, terminal.Row(s.Page.Folder), s.Page.Open, s.Began.Local().Format(time.DateTime))
 		if _, secret, _ := strings.Cut(terminal.Row(s.Link), "#"); !strings.HasPrefix(s.Link, s.Page.Address+"/") {
-			text += "  on the machine itself " + terminal.Row(s.Page.Address) + "/#" + secret + "\n"
+			text.WriteString("  on the machine itself " + terminal.Row(s.Page.Address) + "/#" + secret + "\n")
 		}
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case text == "":
+	case text.Len() == 0:
 		return errNoPage
 	}
-	_, err = io.WriteString(stdout, text+"A link opens its page once, within an hour. Who has it can decide for you.\n")
+	_, err = io.WriteString(stdout, text.String()+"A link opens its page once, within an hour. Who has it can decide for you.\n")
 	return err
 }

@@ -54,8 +54,10 @@ func detects() bool {
 }
 
 // detector is the variable that makes the program write its data races next to it, where TestMain
-// finds them, also those of a program that was killed.
-func detector() string { return "GORACE=atexit_sleep_ms=0 log_path='" + filepath.Join(programs, "race") + "'" } // a folder may have spaces
+// finds them, also those of a program that was killed. The path may have spaces.
+func detector() string {
+	return "GORACE=atexit_sleep_ms=0 log_path='" + filepath.Join(programs, "race") + "'"
+}
 
 // built returns the program under test.
 func built(t *testing.T) string {

@@ -275,11 +275,12 @@ func TestSecurityPage(t *testing.T) {
 				continue
 			}
 			for _, row := range kind.rows {
-				want := "| " + kind.name + " |"
+				var want strings.Builder
+				want.WriteString("| " + kind.name + " |")
 				for _, mode := range tt.modes {
-					want += " " + row.verdict(row.want(mode)) + " |"
+					want.WriteString(" " + row.verdict(row.want(mode)) + " |")
 				}
-				must.Equal(t, row.name, want, lines[0])
+				must.Equal(t, row.name, want.String(), lines[0])
 			}
 			lines = lines[1:]
 		}

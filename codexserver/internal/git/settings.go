@@ -131,17 +131,18 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 const fewFiles = 1 << 20
 
 func (m *mirror) config() string {
-	text := constants
+	var text strings.Builder
+	text.WriteString(constants)
 	if info, err := os.Stat(filepath.Join(m.gitDir, "index")); err == nil && info.Size() < fewFiles {
-		text += "[core]\n\tpreloadIndex = false\n"
+		text.WriteString("[core]\n\tpreloadIndex = false\n")
 	}
 	for _, key := range taken {
 		if value := m.settings[key]; value != "" && strings.Trim(value, letters) == "" {
 			section, name, _ := strings.Cut(key, ".")
-			text += fmt.Sprintf("[%s]\n\t%s = %s\n", section, name, value)
+			fmt.Fprintf(&text, "[%s]\n\t%s = %s\n", section, name, value)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // excludes returns the user's global ignore patterns if git would not block on them, or "" if git's default counts.

@@ -198,11 +198,12 @@ func TestIncludes(t *testing.T) {
 			s := take(t, r.dir)
 			r.write("a", "a\n")
 			r.write("b.swp", "b\n")
-			got := changes(t, s)
+			var got strings.Builder
+			got.WriteString(changes(t, s))
 			for _, gap := range s.Gaps() {
-				got += gap.Path + ": " + gap.Why + "\n"
+				got.WriteString(gap.Path + ": " + gap.Why + "\n")
 			}
-			must.Equal(t, "the changes", tt.want, got)
+			must.Equal(t, "the changes", tt.want, got.String())
 		})
 	}
 }

@@ -33,7 +33,7 @@ type internet struct {
 func leading(lookups ...string) *internet {
 	p := &internet{host: func(c net.Conn) { _, _ = io.Copy(c, c) }}
 	p.Resolve = func(context.Context, string) (all []netip.Addr, err error) {
-		for _, a := range strings.Fields(lookups[p.names%len(lookups)]) {
+		for a := range strings.FieldsSeq(lookups[p.names%len(lookups)]) {
 			all = append(all, netip.MustParseAddr(a))
 		}
 		p.names++
@@ -144,7 +144,7 @@ func TestAddresses(t *testing.T) {
 		"93.184.215.9 93.184.215.14": "93.184.215.9:443 93.184.215.14:443", // nobody is at the first
 		"93.184.215.14 127.0.0.1":    "", "93.184.215.14 fd00::1": "",
 	}
-	for _, a := range strings.Fields(mine) {
+	for a := range strings.FieldsSeq(mine) {
 		rows[a] = ""
 	}
 	for _, own := range must.Get(net.InterfaceAddrs())(t) {
