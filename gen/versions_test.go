@@ -146,6 +146,7 @@ func TestTakeRefuses(t *testing.T) {
 
 // TestMissing checks that a package is called as its folder, and that one which lacks what is written by hand is not written.
 func TestMissing(t *testing.T) {
+	testenv.NeedsUnix(t, "folders for temporary files are on the same drive")
 	out := filepath.Join(t.TempDir(), "mcptypes", "next")
 	args := []string{"-schema", "../schema/2026-07-28/schema.json", "-out", out}
 	lacks := out + " lacks Base64, DecodeError, ElicitValue, NewMethod, NewNotification, NewUnionMethod, ProgressToken, RequestID: "

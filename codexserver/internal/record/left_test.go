@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -26,8 +25,9 @@ type server struct {
 	log *record.Log
 }
 
-func serve(path string, most int64) server {
+func serve(t *testing.T, path string, most int64) server {
 	log := record.New(path, most)
+	t.Cleanup(func() { _ = log.Close() }) // which may be the second time
 	return server{record.To(log), log}
 }
 
@@ -81,29 +81,29 @@ func TestLeft(t *testing.T) {
 		play func(t *testing.T, path string, dead, live server)
 		want string
 	}{
-		"a server begins": {0, func(t *testing.T, path string, dead, live server) { serve(path, 0).begins(t, "t", "new") }, "t/1 ended, t/2 ?, u/1, t/new"},
+		"a server begins": {0, func(t *testing.T, path string, dead, live server) { serve(t, path, 0).begins(t, "t", "new") }, "t/1 ended, t/2 ?, u/1, t/new"},
 		"a server ends":   {0, func(t *testing.T, path string, dead, live server) { must.OK(t, live.log.Close()) }, "t/1 ended, t/2 ?, u/1"},
 		"a resume, same call": {0, func(t *testing.T, path string, dead, live server) {
-			s := serve(path, 0)
+			s := serve(t, path, 0)
 			s.begins(t, "t", "2")
 			s.ends(t, "t", "2")
 		}, "t/1 ended, t/2 ?, u/1, t/2 ended"},
 		"in the file before": {600, func(t *testing.T, path string, dead, live server) {
 			before := must.Get(os.ReadFile(path + ".1"))(t)
 			must.Equal(t, "beginnings in the file before", 2, bytes.Count(before, []byte("begins")))
-			serve(path, 600).begins(t, "t", "new")
+			serve(t, path, 600).begins(t, "t", "new")
 		}, "t/1 ended, t/2 ?, u/1, t/new"},
 		"a torn line": {0, func(t *testing.T, path string, dead, live server) {
 			f := must.Get(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
 			fmt.Fprint(f, `{"event":"begins","threadId":"torn`)
 			must.OK(t, f.Close())
-			serve(path, 0).begins(t, "t", "new")
+			serve(t, path, 0).begins(t, "t", "new")
 		}, "t/1 ended, t/2 ?, u/1, t/new"},
 		"many at once": {0, func(t *testing.T, path string, dead, live server) {
 			var all sync.WaitGroup
 			for range 20 {
 				all.Go(func() {
-					s := serve(path, 0)
+					s := serve(t, path, 0)
 					s.begins(t, "v", "1")
 					s.ends(t, "v", "1")
 					must.Check(t, s.log.Close())
@@ -119,10 +119,12 @@ func TestLeft(t *testing.T) {
 				f := must.Get(os.Open(name))(t)
 				if safefile.Share(f) == nil {
 					held = append(held, f)
+				} else {
+					must.OK(t, f.Close())
 				}
 			}
 			must.Equal(t, "files that can be locked", 1, len(held))
-			s := serve(path, 0)
+			s := serve(t, path, 0)
 			s.begins(t, "t", "new")
 			must.Equal(t, "while it is held", "t/1 ended, t/2, u/1, t/new", pairs(t, path))
 			must.OK(t, safefile.Unlock(held[0]), held[0].Close()) // a process that is being started may have a copy
@@ -132,7 +134,7 @@ func TestLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "codex-mcp", "approvals.log")
-			dead, live := serve(path, tt.most), serve(path, tt.most)
+			dead, live := serve(t, path, tt.most), serve(t, path, tt.most)
 			dead.begins(t, "t", "1")
 			dead.ends(t, "t", "1")
 			dead.begins(t, "t", "2")
@@ -140,9 +142,8 @@ func TestLeft(t *testing.T) {
 			must.OK(t, dead.log.Kill())
 			tt.play(t, path, dead, live)
 			must.Equal(t, "the calls", tt.want, pairs(t, path))
-			must.Check(t, serve(path, tt.most).log.Close()) // it has not written, and has nothing to say
+			must.Check(t, serve(t, path, tt.most).log.Close()) // it has not written, and has nothing to say
 			must.Equal(t, "the calls later", tt.want, pairs(t, path))
-			runtime.KeepAlive(live) // a log that is collected unlocks its file
 		})
 	}
 }
@@ -151,7 +152,7 @@ func TestLeft(t *testing.T) {
 func TestLeftByAFault(t *testing.T) {
 	testenv.NeedsUnix(t, testenv.OpenFiles)
 	path := filepath.Join(t.TempDir(), "approvals.log")
-	s := serve(path, 0)
+	s := serve(t, path, 0)
 	s.begins(t, "t", "1")
 	must.OK(t, os.Rename(path, path+"-"), os.Mkdir(path, 0o700))
 	if _, err := s.Add(record.Line{Event: record.Ends, Thread: "t", Call: "1"}, false); err == nil {
@@ -159,7 +160,7 @@ func TestLeftByAFault(t *testing.T) {
 	}
 	must.OK(t, os.Remove(path), os.Rename(path+"-", path), s.log.Close())
 	must.Equal(t, "the calls", "t/1", pairs(t, path))
-	s = serve(path, 0)
+	s = serve(t, path, 0)
 	s.begins(t, "t", "2")
 	s.ends(t, "t", "2")
 	must.Check(t, s.log.Close())
@@ -176,7 +177,7 @@ func TestServer(t *testing.T) {
 	if path == "" {
 		return // a test, not a server
 	}
-	s := serve(path, 0)
+	s := serve(t, path, 0)
 	for n := 0; ; n++ {
 		call := fmt.Sprint(n)
 		s.begins(t, "t", call)
@@ -198,7 +199,7 @@ func TestServer(t *testing.T) {
 func TestLeftByKilled(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "approvals.log")
-	lives := serve(path, 0)
+	lives := serve(t, path, 0)
 	lives.begins(t, "lives", "1")
 	run := func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestServer$")
@@ -221,7 +222,7 @@ func TestLeftByKilled(t *testing.T) {
 	}
 	must.OK(t, last.Process.Kill())
 	_ = last.Wait()
-	s := serve(path, 0)
+	s := serve(t, path, 0)
 	s.begins(t, "t", "new")
 	s.ends(t, "t", "new")
 	must.OK(t, s.log.Close())

@@ -8,6 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -59,6 +60,7 @@ func TestOpenOnly(t *testing.T) {
 // TestWhyOf names the files of a patch that other programs run or obey: by their names, by the names that a move or a link
 // gives them, and what the engine says of them.
 func TestWhyOf(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Paths)
 	added := protocol.FileChange{Add: &protocol.FileContent{Content: "x\n"}}
 	moved := func(to string) protocol.FileChange {
 		return protocol.FileChange{Update: &protocol.FileUpdate{MovePath: &to}}

@@ -6,11 +6,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // TestHostsTip says which questions have the sentence about the network by the host.
 func TestHostsTip(t *testing.T) {
+	testenv.NeedsPrograms(t, "bash")
 	const fails = "echo curl: Could not resolve host: example.com; exit "
 	for _, tt := range []struct {
 		name   string

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/go-json-experiment/json"
 )
@@ -77,6 +78,7 @@ func TestArgumentErrors(t *testing.T) {
 
 // TestArgumentsAsTexts reads the arguments that weak models write as texts.
 func TestArgumentsAsTexts(t *testing.T) {
+	testenv.NeedsUnix(t, testenv.Names)
 	for _, tt := range []struct{ tool, arguments, want string }{
 		{"shell", `{"command":"[\"bash\",\"-c\",\"echo a\\\\tb; echo c\"]"}`, `atb\nc\n`},
 		{"shell", `{"command":" [\"echo\", \"x y\"]\n","timeout_ms":"5000"}`, `x y\n`},
