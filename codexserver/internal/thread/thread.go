@@ -67,13 +67,6 @@ func (t *Thread) Info() protocol.SessionConfigured {
 // Log returns what the thread has done.
 func (t *Thread) Log() *transcript.Log { return t.kept }
 
-// Busy reports whether a turn is running.
-func (t *Thread) Busy() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.queue.running() != nil
-}
-
 // Stop interrupts the running turn, or the first queued one, without waiting. It returns a
 // channel that is closed when that turn has ended, or nil if there is no turn. A desk may call it that hears an event.
 func (t *Thread) Stop(cause error) (ended <-chan struct{}) {

@@ -295,7 +295,7 @@ func TestPanic(t *testing.T) {
 			if got := textsOf(answer); len(got) == 0 || got[0] != "internal error: the turn panicked" || answer.IsError == nil || !j.over() || j.State().Status != protocol.StatusFailed {
 				t.Errorf("background %t: %q, %+v", background, got, j.State())
 			}
-			if j.thread.Busy() {
+			if j.thread.Stop(nil) != nil {
 				t.Errorf("background %t: the thread has a turn after the panic", background)
 			}
 			_, answer = c.beginIn(t.Context(), j.thread, "hello", false)
