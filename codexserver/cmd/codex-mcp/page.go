@@ -145,14 +145,14 @@ var (
 func printLinks(ctx context.Context, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	if !terminal.IsTerminal(stdout) {
-		return fmt.Errorf("page: %w", errNoTerminal)
-	}
 	folder, names, err := sockets(func(string) bool { return true })
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	defer folder.Close()
+	if !terminal.IsTerminal(stdout) {
+		return fmt.Errorf("page: %w", errNoTerminal)
+	}
 	folder.Patience = 3 * time.Second // a process may be stopped, as with Ctrl-Z
 	var text strings.Builder
 	all, _ := answers(ctx, folder, names, shared.Link, stderr)
