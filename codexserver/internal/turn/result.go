@@ -3,6 +3,7 @@ package turn
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,9 +86,9 @@ func (t *Turn) conclude(err error, found *changes.Found) *Result {
 	}
 	r := &Result{Said: said, where: t.where(), Fails: err != nil && spent == nil}
 	r.Texts = append([]string{r.Cut(answer, t.Order.Most)}, t.remarks...)
-	remarks := strings.ToLower(strings.Join(t.remarks, "\n"))
-	for i, one := range did.Refused { // each reason stands once
-		if strings.Contains(remarks, strings.ToLower(strings.TrimPrefix(one.Why, "not run: "))) {
+	for i, one := range did.Refused { // each reason stands once: some remarks begin with one
+		why := strings.ToLower(strings.TrimPrefix(one.Why, "not run: "))
+		if slices.ContainsFunc(t.remarks, func(words string) bool { return strings.HasPrefix(strings.ToLower(words), why) }) {
 			did.Refused[i].Why = ""
 		}
 	}

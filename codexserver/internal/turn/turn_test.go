@@ -275,6 +275,19 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestWhyStandsOnce checks that a result says why something was refused: in a remark that begins with it, or else by the entry.
+func TestWhyStandsOnce(t *testing.T) {
+	for remark, want := range map[string]string{"Declined, as nobody decides.": "", "The client declined 10 ms after the question.": "declined"} {
+		w := turn.New(changes.Options{})
+		w.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
+		r := &approval.Request{Event: protocol.ExecApprovalRequest{Command: []string{"rm", "x"}}}
+		w.Open(r)
+		w.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied}, Remarks: []string{remark}})
+		w.End(nil, nil)
+		must.Equal(t, remark, want, w.Result().Refused[0].Why)
+	}
+}
+
 // TestTurnIsBounded checks that a turn keeps the last commands and refusals, and the beginning of a
 // message that is being written.
 func TestTurnIsBounded(t *testing.T) {
