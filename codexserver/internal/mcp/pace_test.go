@@ -257,6 +257,7 @@ func TestStalledCalls(t *testing.T) {
 			{"logoutChatGpt", `{}`, refused},
 		} {
 			has(t, fmt.Sprintf("%s %s", tt.method, tt.params), c.Ask(t, tt.method, tt.params), tt.want)
+			synctest.Wait() // what was interrupted ends after the answer
 		}
 		must.OK(t, c.Notify(t.Context(), "notifications/cancelled", json.RawMessage(fmt.Sprintf(`{"requestId":%v}`, calls[0].ID()))))
 		synctest.Wait()
