@@ -101,11 +101,12 @@ func (s *process) look() (v [4]int, err error) {
 	if err != nil {
 		return v, err
 	}
-	// A conversation of the client that stays is open for an hour, and so is the file of its outputs, which has no name.
-	open = slices.DeleteFunc(open, func(fd os.DirEntry) bool {
-		file, _ := os.Readlink(filepath.Join(dir, "fd", fd.Name())) // it may be closed by now
-		return strings.Contains(file, "/log-")
-	})
+	if s.lines == nil { // its client stays: a conversation is open for an hour, and so is the file of its outputs, which has no name
+		open = slices.DeleteFunc(open, func(fd os.DirEntry) bool {
+			file, _ := os.Readlink(filepath.Join(dir, "fd", fd.Name())) // it may be closed by now
+			return strings.Contains(file, "/log-")
+		})
+	}
 	err = s.count()
 	return [4]int{number("VmRSS") >> 10, s.goroutines, len(open), number("Threads")}, err
 }
