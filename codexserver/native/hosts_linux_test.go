@@ -196,11 +196,11 @@ func TestHosts(t *testing.T) {
 	}
 	if *whole { // these are not installed for tests
 		maps.Copy(programs, map[string][3]string{
-			"curl":     {"curl -sS https://one.example.com/three", `"latest`, "403"},
-			"wget":     {"wget -O- --ca-certificate=$SSL_CERT_FILE https://one.example.com/three", `"latest`, "codex-mcp" + no},
-			"python3":  {`python3 -c 'import urllib.request as u; print(u.urlopen("https://one.example.com/three").read())'`, `"latest`, "codex-mcp" + no},
-			"requests": {`python3 -c 'import pip._vendor.requests as r; print(r.get("https://one.example.com/three", verify="'$SSL_CERT_FILE'").text)'`, `"latest`, "codex-mcp" + no},
-			"pip":      {"pip --isolated index versions three --cert $SSL_CERT_FILE -i https://one.example.com/simple", "1.0.0", "codex-mcp" + no},
+			"curl":             {"curl -sS https://one.example.com/three", `"latest`, "403"},
+			"wget":             {"wget -O- --ca-certificate=$SSL_CERT_FILE https://one.example.com/three", `"latest`, "codex-mcp" + no},
+			"python3":          {`python3 -c 'import urllib.request as u; print(u.urlopen("https://one.example.com/three").read())'`, `"latest`, "codex-mcp" + no},
+			"python3 requests": {`python3 -c 'import pip._vendor.requests as r; print(r.get("https://one.example.com/three", verify="'$SSL_CERT_FILE'").text)'`, `"latest`, "codex-mcp" + no},
+			"pip":              {"pip --isolated index versions three --cert $SSL_CERT_FILE -i https://one.example.com/simple", "1.0.0", "codex-mcp" + no},
 		})
 		cargo, _ := exec.CommandContext(t.Context(), "rustup", "which", "cargo").Output() // that of rustup itself looks into HOME
 		programs["cargo"] = [3]string{"export CARGO_HOME=$PWD/c CARGO_HTTP_CAINFO=$SSL_CERT_FILE PATH=" + filepath.Dir(string(cargo)) + `:$PATH; mkdir src && >src/lib.rs &&
@@ -219,7 +219,7 @@ printf '[package]\nname="a"\nversion="0.1.0"\n[dependencies]\nthree={version="1"
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			program, _, _ := strings.Cut(tt.name, " ")
-			if _, err := exec.LookPath(program); err != nil && program != "requests" && (program == "npm" || programs[program] != [3]string{}) {
+			if _, err := exec.LookPath(program); err != nil && (program == "npm" || programs[program] != [3]string{}) {
 				t.Skip(err)
 			}
 			o := newOnline(t, world, tt.policy, tt.rules, tt.calls...)

@@ -204,7 +204,7 @@ func wineCommands(t *testing.T) {
 	r.turn("accept", nil,
 		act{sh("cmd", "/c", "echo hello & cd"), "`cmd /c 'echo hello & cd'`", "hello \r\n" + windows(r.f.cwd)},
 		act{sh(append([]string{`.\child.exe`}, words...)...), "It may start", fmt.Sprintf("%q", words)},
-		act{sh(`sub\child.exe`, "x"), `"child.exe" from`, `["x"]`},
+		act{sh(`sub\child.exe`, "x"), "\\work\\sub`, where commands can write", `["x"]`},
 		act{sh("child.exe", "x"), "child.exe", "not found in PATH"}, // where cmd.exe looks first
 		act{sh("hostname"), "`hostname`", "\r\n"},
 		act{tool("shell", "command", "echo one line"), "echo one line", "one line"},
