@@ -139,7 +139,7 @@ func (t *lineReader) Read(context.Context) ([]byte, error) {
 func (t *lineReader) checkLimit() {
 	rest := t.buf[t.start:]
 	if t.long.skim == nil {
-		if t.limit <= 0 || t.long.size+len(rest) <= t.limit {
+		if !t.tooLong(rest) {
 			return
 		}
 		t.long.drop()
@@ -148,10 +148,26 @@ func (t *lineReader) checkLimit() {
 	t.start = len(t.buf)
 }
 
+// tooLong reports whether a line of which piece is the last part so far is beyond the limit. A CR may be half of the
+// line's end, which does not count; if more follows, the line is looked at again.
+func (t *lineReader) tooLong(piece []byte) bool {
+	n := t.long.size + len(piece)
+	if n > 0 && t.limit > 0 {
+		last := piece
+		if len(last) == 0 {
+			last = t.long.parts[len(t.long.parts)-1]
+		}
+		if last[len(last)-1] == '\r' {
+			n--
+		}
+	}
+	return t.limit > 0 && n > t.limit
+}
+
 // finish returns a line of which piece is the end; nil if it is empty.
 func (t *lineReader) finish(piece []byte) ([]byte, error) {
 	// A line can pass the limit with its last piece, which checkLimit has not seen.
-	if t.long.skim == nil && t.limit > 0 && t.long.size+len(piece) > t.limit {
+	if t.long.skim == nil && t.tooLong(piece) {
 		t.long.drop()
 	}
 	if s := t.long.skim; s != nil {

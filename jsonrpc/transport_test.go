@@ -158,6 +158,50 @@ func TestHeaderLimit(t *testing.T) {
 	must.Equal(t, "the result", want, got)
 }
 
+// TestMaxMessageIsExact reads messages that are as long as one may be, and a byte longer, in each framing and however they arrive.
+func TestMaxMessageIsExact(t *testing.T) {
+	ctx := context.Background()
+	type framing func(message string) (text string, read func(io.Reader) jsonrpc.Transport)
+	lines := func(end string) framing {
+		return func(m string) (string, func(io.Reader) jsonrpc.Transport) {
+			return m + end, func(r io.Reader) jsonrpc.Transport { return jsonrpc.Lines(r, nil, nil) }
+		}
+	}
+	framings := map[string]framing{
+		"LF": lines("\n"), "CRLF": lines("\r\n"), "end of input": lines(""), "CR, end of input": lines("\r"),
+		"header": func(m string) (string, func(io.Reader) jsonrpc.Transport) {
+			framed := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(m), m)
+			return framed, func(r io.Reader) jsonrpc.Transport { return jsonrpc.Header(r, nil, nil) }
+		},
+	}
+	for name, frame := range framings {
+		for _, limit := range []int{24, 4094, 4095, 4096, 32767, 32768, 65535, 65536, 100_000} {
+			for _, extra := range []int{-1, 0, 1, 2} {
+				m := strings.Replace(`{"id":1,"method":"_"}`, "_", strings.Repeat("m", limit+extra-20), 1)
+				text, transport := frame(m)
+				for how, r := range map[string]io.Reader{
+					"at once": strings.NewReader(text), "by halves": iotest.HalfReader(strings.NewReader(text)),
+					"by bytes": iotest.OneByteReader(strings.NewReader(text)),
+				} {
+					tr := transport(r)
+					tr.(interface{ SetReadLimit(int) }).SetReadLimit(limit)
+					got, err := tr.Read(ctx)
+					var refused *jsonrpc.Error
+					if fits := extra <= 0; fits && string(got) != m || fits == errors.As(err, &refused) {
+						t.Errorf("%s, %s: %d bytes of %d: got %d, %v", name, how, len(m), limit, len(got), err)
+					}
+				}
+			}
+		}
+	}
+	r := strings.Repeat(" ", 30) + "\r"
+	tr := jsonrpc.Lines(strings.NewReader(r+"\r\n{}\n"), nil, nil)
+	tr.(interface{ SetReadLimit(int) }).SetReadLimit(31)
+	if got, err := tr.Read(ctx); string(got) != "{}" { // only the last CR is the line's end
+		t.Errorf("blanks up to the limit: %q, %v", got, err)
+	}
+}
+
 // headerReads fails the test if a Read returns a message that is too long.
 type headerReads struct {
 	jsonrpc.Transport
