@@ -264,7 +264,7 @@ func (p *Peer) resolve(m *message) bool {
 	if text, is := m.id.Str(); is && p.o.TextIDs {
 		var err error
 		n, err = strconv.ParseInt(text, 10, 64)
-		ok = err == nil
+		ok = err == nil && strconv.FormatInt(n, 10) == text // not "+1" or "01"
 	}
 	if ok {
 		c = cs.pending[n]

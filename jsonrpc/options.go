@@ -28,13 +28,14 @@ type Options struct {
 	// mark may stand before them. Two nulls, two that are none, and neither of both fail the call.
 	LenientAnswers bool
 
-	// TextIDs lets the id of an answer be a text with the integer. The ids of requests and cancellations stay exact.
+	// TextIDs lets the id of an answer be a text with the integer as the request had it: "1", not "01" or "+1". The
+	// ids of requests and cancellations stay exact.
 	TextIDs bool
 
 	// OmitVersion sends no jsonrpc member, as some dialects do, and implies LenientVersion.
 	OmitVersion bool
 
-	// MaxMessage is the longest message accepted, in bytes; arrays and objects may nest 512 deep. A longer or
+	// MaxMessage is the longest message accepted, in bytes, without the end of its line; arrays and objects may nest 512 deep. A longer or
 	// deeper one is skipped: a request is answered, a response fails its call, a notification is reported. It
 	// also bounds all that wait to be handled: beyond it a request is answered with CodeOverloaded and a
 	// notification dropped, which Hooks.Problem reports. Default: 64 MiB.
