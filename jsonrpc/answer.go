@@ -21,10 +21,10 @@ const (
 )
 
 // answer answers a request, unless it was cancelled and its profile wants no
-// answer then. It reports whether it was the first to.
-func (p *Peer) answer(r *Request, v any, err error, from place) bool {
+// answer then. It returns errAnswered if another was first, and what send returns if the answer is lost.
+func (p *Peer) answer(r *Request, v any, err error, from place) error {
 	if r.IsNotification() {
-		return true
+		return nil
 	}
 	in := &p.in
 	// Claimed before it is encoded: a Reply, the return of the handler and a panic may
@@ -33,7 +33,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	p.mu.Lock()
 	if r.answered {
 		p.mu.Unlock()
-		return false
+		return errAnswered
 	}
 	r.answered = true
 	delete(in.inflight, r.ID)
@@ -52,23 +52,21 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 	}
 	if cancelled && !p.cancel.Answer {
 		r.ctx.end(ErrCancelled) // the cancellation does this too, but maybe after deliver
-		p.deliver(r, nil, c, w)
-		return true
+		return p.deliver(r, nil, c, w)
 	}
 	if cancelled && err != nil {
 		err = Errorf(CodeRequestCancelled, "request cancelled")
 	}
-	p.encodeAnswer(r, v, err, c, w)
-	return true
+	return p.encodeAnswer(r, v, err, c, w)
 }
 
 // deliver sends an answer, nil for none, and ends the request. The order of its steps matters,
 // as each says.
-func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) {
+func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) (lost error) {
 	// The answer is queued before the context ends: what a handler sends because of that
 	// end comes after the answer.
 	if b != nil || r.batch != nil {
-		p.post(r.batch, b, c, w)
+		lost = p.post(r.batch, b, c, w)
 	}
 	// The context ends in any case, or what the handler derived from it would leak.
 	r.ctx.end(context.Canceled)
@@ -82,12 +80,13 @@ func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) {
 	// Last: the end of the connection waits for this and then flushes the queue, where it
 	// must find the answer.
 	p.in.retire(1)
+	return lost
 }
 
 // encodeAnswer encodes the response and delivers it. Results and errors may run code of
 // their own (MarshalJSON, Error, As). If that panics, only this request fails; if it ends
 // the goroutine, the request is still answered, because it has been claimed.
-func (p *Peer) encodeAnswer(r *Request, v any, err error, c class, w writer) {
+func (p *Peer) encodeAnswer(r *Request, v any, err error, c class, w writer) (lost error) {
 	b := getBuffer()
 	finished := false
 	defer func() {
@@ -101,10 +100,11 @@ func (p *Peer) encodeAnswer(r *Request, v any, err error, c class, w writer) {
 				p.panicked(r, what)
 			}
 		}
-		p.deliver(r, b, c, w)
+		lost = p.deliver(r, b, c, w)
 	}()
 	p.writeAnswer(b, r, v, err)
 	finished = true
+	return nil
 }
 
 // writeAnswer encodes a result, or an error if that fails: the caller on the other side learns
@@ -128,7 +128,7 @@ func (p *Peer) abandon(r *Request, err error) {
 		p.noteDone(r, err)
 		return
 	}
-	p.answer(r, nil, Errorf(CodeInternalError, "internal error: %v", err), onHandler)
+	_ = p.answer(r, nil, Errorf(CodeInternalError, "internal error: %v", err), onHandler)
 }
 
 // refuse answers a message that never became a request. It was never registered, so nothing
@@ -137,20 +137,23 @@ func (p *Peer) abandon(r *Request, err error) {
 func (p *Peer) refuse(of *batch, id ID, e *Error) {
 	b := getBuffer()
 	p.writeError(b, id, e)
-	p.post(of, b, regardless, byWriter)
+	_ = p.post(of, b, regardless, byWriter)
 }
 
 // post sends an answer, or those of a batch with the last of them; nil is no answer. The end of
-// the connection is not a problem to report.
-func (p *Peer) post(of *batch, b *bytes.Buffer, c class, w writer) {
+// the connection is not a problem to report. It returns what send returns, and ErrClosed if the
+// batch can no longer leave.
+func (p *Peer) post(of *batch, b *bytes.Buffer, c class, w writer) error {
 	if of != nil {
 		if b = p.hold(of, b); b == nil {
-			return
+			return p.out.closed()
 		}
 	}
 	// Bounded by the connection, not by the request: the answer is due even if the
 	// request's context has ended.
-	if err := p.send(&p.ctx.live, b, c, w); err != nil && !errors.Is(err, ErrClosed) {
+	err := p.send(&p.ctx.live, b, c, w)
+	if err != nil && !errors.Is(err, ErrClosed) {
 		p.problem(err, nil)
 	}
+	return err
 }

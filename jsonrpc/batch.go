@@ -35,7 +35,7 @@ func (p *Peer) receiveBatch(line []byte) {
 		}
 		p.dispatch(&m, one, b)
 	}
-	p.post(b, nil, regardless, byWriter)
+	_ = p.post(b, nil, regardless, byWriter)
 }
 
 // splitBatch returns the elements of a valid array.

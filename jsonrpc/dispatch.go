@@ -227,7 +227,7 @@ func (p *Peer) handleInline(r *Request) {
 	}
 	// The handler has not left the answer to a Responder.
 	if !p.state(r).detached {
-		p.answer(r, v, err, onReadLoop)
+		_ = p.answer(r, v, err, onReadLoop)
 		return
 	}
 	// The read loop did not wait for a free place. A request that stays takes one now,
@@ -381,12 +381,12 @@ func (p *Peer) handle(r *Request) {
 		p.finished()
 		return
 	case s.cancelled: // before it began
-		p.answer(r, nil, CodeRequestCancelled, onHandler)
+		_ = p.answer(r, nil, CodeRequestCancelled, onHandler)
 		return
 	}
 	v, err := p.call(r)
 	if !p.state(r).detached {
-		p.answer(r, v, err, onHandler)
+		_ = p.answer(r, v, err, onHandler)
 	}
 }
 

@@ -148,6 +148,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	}
 	e.amount.bytes += n
 	e.amount.messages++
+	var err error
 	// A sender may write only if nothing is queued or being written. Otherwise its
 	// message would overtake others.
 	switch {
@@ -155,10 +156,10 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 		e.append(b)
 		e.signal()
 	default:
-		e.write(b, w)
+		err = e.write(b, w)
 	}
 	e.mu.Unlock()
-	return nil
+	return err
 }
 
 // append puts the message on the queue; a long one keeps its own buffer.
@@ -247,8 +248,8 @@ func (e *egress) progress() {
 
 // write writes one message from the sender's goroutine. The lock is held, but not while writing; others
 // queue meanwhile. What would wait for the other side, and may not, goes behind what they have queued, which
-// they sent at the same time.
-func (e *egress) write(b *bytes.Buffer, w writer) {
+// they sent at the same time. It fails as send does if the message is lost.
+func (e *egress) write(b *bytes.Buffer, w writer) (lost error) {
 	// Until it is cleared, writing keeps all other goroutines out of Write and prompt.
 	e.writing = true
 	e.mu.Unlock()
@@ -268,8 +269,12 @@ func (e *egress) write(b *bytes.Buffer, w writer) {
 	case written || err != nil:
 		e.wrote(n, 1, err)
 		putBuffer(b)
+		if err != nil {
+			lost = e.refusal()
+		}
 	case e.err != nil: // closed meanwhile, so the queue takes nothing any more
 		putBuffer(b)
+		lost = e.refusal()
 	// It would block, and nothing was written. The message is already counted.
 	default:
 		e.append(b)
@@ -277,6 +282,7 @@ func (e *egress) write(b *bytes.Buffer, w writer) {
 	// Without effect until here, because writing was set: what was queued meanwhile still
 	// needs the writer.
 	e.signal()
+	return lost
 }
 
 // wrote accounts for a Write that has returned. The lock is held.
@@ -348,6 +354,13 @@ func (e *egress) refusal() error {
 		return e.err
 	}
 	return fmt.Errorf("%w: %w", ErrClosed, e.err)
+}
+
+// closed is refusal without the lock held.
+func (e *egress) closed() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refusal()
 }
 
 // close makes every further send fail with err. It drops what is queued, so the writer ends

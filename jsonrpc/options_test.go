@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"log/slog"
@@ -237,6 +238,40 @@ func TestResponder(t *testing.T) {
 		r.send(`{"jsonrpc":"2.0","method":"x"}`)
 		must.OK(t, (<-kept).Reply(nil, nil))
 	})
+}
+
+// TestReplyAfterTheEnd checks that an answer that cannot leave any more is reported to who gives it.
+func TestReplyAfterTheEnd(t *testing.T) {
+	const request = `{"jsonrpc":"2.0","id":1,"method":"x"}`
+	for name, end := range map[string]struct {
+		send string
+		how  func(r *raw)
+	}{
+		"Close":          {request, func(r *raw) { _ = r.p.Close() }},
+		"Close, a batch": {"[" + request + `,{"jsonrpc":"2.0","id":2,"method":"kept"}]`, func(r *raw) { _ = r.p.Close() }},
+		"end of input":   {request, func(r *raw) { _ = r.in.Close(); <-r.p.Done() }},
+		"broken output":  {request, func(r *raw) { _ = r.end.Close(); _ = r.p.Notify(t.Context(), "n", nil) }},
+	} {
+		bubbles(t, name, func(t *testing.T) {
+			kept := make(chan *jsonrpc.Responder, 2)
+			h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+				w := r.Responder()
+				if r.Method == "x" {
+					kept <- w
+				}
+				return nil, nil
+			})
+			r := running(t, h, &jsonrpc.Options{Batches: func() bool { return true }, DrainTimeout: time.Second})
+			r.send(end.send)
+			w := <-kept
+			end.how(r)
+			synctest.Wait()
+			wantErr(t, w.Reply(1, nil), jsonrpc.ErrClosed, "Reply")
+			if err := w.Reply(1, nil); err == nil || errors.Is(err, jsonrpc.ErrClosed) {
+				t.Errorf("a second Reply: %v", err)
+			}
+		})
+	}
 }
 
 // TestDetachedCount checks that a detached request counts until it is answered. It uses a

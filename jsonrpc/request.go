@@ -194,13 +194,11 @@ type Responder struct{ r *Request }
 var errAnswered = errors.New("jsonrpc: request is already answered")
 
 // Reply answers as a return from ServeRPC would. It waits while [Options].MaxUnsent bytes are
-// unsent. A second Reply is an error; one to a notification, or to a cancelled request that must
-// not be answered, does nothing.
+// unsent, and fails with [ErrClosed] when the connection has ended and the answer is lost. A second
+// Reply is an error; one to a notification, or to a cancelled request that must not be answered, does
+// nothing.
 func (w *Responder) Reply(result any, err error) error {
-	if !w.r.peer.answer(w.r, result, err, elsewhere) {
-		return errAnswered
-	}
-	return nil
+	return w.r.peer.answer(w.r, result, err, elsewhere)
 }
 
 // lazyContext is a context that can end, of one request or of the connection. Most
