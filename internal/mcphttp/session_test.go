@@ -88,6 +88,7 @@ func TestSessionRefusals(t *testing.T) {
 		{"POST without events", "POST", ping, with("Accept", "application/json"), 406, "Accept"},
 		{"GET with an unknown event", "GET", "", with("Last-Event-ID", "9-1"), 400, "not kept"},
 		{"GET with a broken event", "GET", "", with("Last-Event-ID", "x"), 400, "not kept"},
+		{"GET with an event in another spelling", "GET", "", with("Last-Event-ID", "+0-00"), 400, "not kept"},
 		{"a batch", "POST", "[" + ping + "]", mine, 400, "batches are not accepted"},
 		{"not JSON", "POST", `{"jsonrpc"`, mine, 400, `-32700`},
 		{"two messages", "POST", ping + ping, mine, 400, `-32700`},

@@ -69,10 +69,10 @@ func (e *event) id() string {
 
 // parseEventID is the reverse of [eventID].
 func parseEventID(id string) (stream, number int, ok bool) {
-	a, b, found := strings.Cut(id, "-")
-	stream, err1 := strconv.Atoi(a)
-	number, err2 := strconv.Atoi(b)
-	return stream, number, found && err1 == nil && err2 == nil && stream >= 0 && number >= 0
+	a, b, _ := strings.Cut(id, "-")
+	stream, _ = strconv.Atoi(a)
+	number, _ = strconv.Atoi(b)
+	return stream, number, number >= 0 && eventID(stream, number) == id // not "+1-01"
 }
 
 // add adds an event. If the session then keeps too many bytes, its oldest events are
