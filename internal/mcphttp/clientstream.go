@@ -263,7 +263,7 @@ func (c *Client) negotiated(version string) {
 // line, and that the type of an event does not matter.
 func events(body io.Reader, at *position, longest int, f func([]byte) bool) error {
 	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, longest)
+	lines.Buffer(nil, longest+len("data: \r\n")+1) // the scanner fails when this is full
 	var data []byte
 	id := at.last
 	for lines.Scan() {

@@ -226,6 +226,33 @@ func eventsOf(lines string) *http.Response {
 	return answerOf(http.StatusOK, "text/event-stream", strings.NewReader(lines))
 }
 
+// TestMaxMessageIsExact reads answers that are as long as one may be, and a byte longer, in each form.
+func TestMaxMessageIsExact(t *testing.T) {
+	const limit = 5000
+	for _, form := range []string{"data: %s\n\n", "data:%s\r\n\r\n", "data: %s\r\n\r\n", "json"} {
+		for extra, fits := range map[int]bool{-1: true, 0: true, 1: false} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &scriptedServer{post: func(id string) *http.Response {
+					body := `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[],"x":"_"}}`
+					body = strings.Replace(body, "_", strings.Repeat("x", limit+extra-len(body)+1), 1)
+					if form == "json" {
+						return answerOf(http.StatusOK, "application/json", strings.NewReader(body))
+					}
+					return eventsOf(fmt.Sprintf(form, body))
+				}}
+				o := &mcphttp.ClientOptions{
+					URL: "http://127.0.0.1:1/mcp", MaxMessage: limit, Transport: handlerTransport(s.serve),
+				}
+				p := connectWith(t, o, nil)
+				initialize(t, p)
+				if _, err := tool(t, t.Context(), p, "go"); fits != (err == nil) {
+					t.Errorf("%d bytes of %d as %q: %v", limit+extra, limit, form, err)
+				}
+			})
+		}
+	}
+}
+
 // TestClientMembersInAnyOrder forwards answers whose members are in another order than ours.
 func TestClientMembersInAnyOrder(t *testing.T) {
 	const long = `{"content":[{"type":"text","text":"it is\n","id":7}]}`
