@@ -14,16 +14,16 @@ type Cancellation interface{ profile() *CancelProfile }
 
 // The cancellation of two protocols. For another one, see [CancelProfile].
 const (
-	MCPCancel known = iota // a cancelled request is not answered, and initialize cannot be cancelled
-	LSPCancel              // a cancelled request is still answered
+	MCPCancel ProtocolCancel = iota // a cancelled request is not answered, and initialize cannot be cancelled
+	LSPCancel                       // a cancelled request is still answered
 )
 
-// known is the Cancellation of a protocol that this package knows: the Model Context Protocol (2025-06-18,
-// basic/utilities/cancellation), and the Language Server Protocol.
-type known uint8
+// ProtocolCancel is the [Cancellation] of a protocol that this package knows: [MCPCancel] of the Model Context Protocol
+// (2025-06-18, basic/utilities/cancellation), or [LSPCancel] of the Language Server Protocol. Other values are MCPCancel.
+type ProtocolCancel uint8
 
-func (k known) profile() *CancelProfile {
-	if k == LSPCancel {
+func (c ProtocolCancel) profile() *CancelProfile {
+	if c == LSPCancel {
 		return &CancelProfile{Method: "$/cancelRequest", IDMember: "id", Answer: true}
 	}
 	return &CancelProfile{
