@@ -32,6 +32,10 @@ type Tool struct {
 
 // A Server serves one client. Its methods are safe for concurrent use.
 type Server struct {
+	// Questions says how [Server.Ask] asks, and what happens without a person's decision. Set it before Run. Default: nil,
+	// with which every failure denies.
+	Questions *elicit.Options
+
 	info  mcptypes.Implementation
 	tools []Tool
 
@@ -79,7 +83,7 @@ func (s *Server) Ask(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	asker := s.asker
 	s.mu.Unlock()
 	if asker == nil {
-		return q.ReadError(elicit.ErrUnsupported, nil)
+		return q.ReadError(elicit.ErrUnsupported, s.Questions)
 	}
 	return asker.Ask(ctx, q)
 }
@@ -90,7 +94,8 @@ func (s *Server) initialize(_ context.Context, p *mcptypes.InitializeRequestPara
 		version = p.ProtocolVersion
 	}
 	s.mu.Lock()
-	s.asker = elicit.NewAsker(s.peer, elicit.Client{Capabilities: p.Capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}, nil)
+	client := elicit.Client{Capabilities: p.Capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
+	s.asker = elicit.NewAsker(s.peer, client, s.Questions)
 	s.mu.Unlock()
 	able := mcptypes.ServerCapabilities{Tools: new(mcptypes.ServerCapabilitiesTools)}
 	return &mcptypes.InitializeResult{ProtocolVersion: version, Capabilities: able, ServerInfo: s.info}, nil

@@ -155,6 +155,24 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// TestQuestions checks that the options of questions hold, before initialize too.
+func TestQuestions(t *testing.T) {
+	for capabilities, want := range map[string]string{
+		`{"elicitation":{}}`: "denied cancelled", // by default it is abort
+		`{}`:                 "abort unsupported",
+		``:                   "abort unsupported", // without initialize
+	} {
+		s := toolserver.New("demo", "1", tools...)
+		s.Questions = &elicit.Options{OnCancel: elicit.PolicyDeny, OnUnsupported: elicit.PolicyAbort}
+		c := connect(t, s, `{"action":"cancel"}`)
+		if capabilities != "" {
+			initialize(t, c, "2025-11-25", capabilities)
+		}
+		r := must.Get(mcptypes.ToolsCall.Call(t.Context(), c, &mcptypes.CallToolRequestParams{Name: "ask"}))(t)
+		must.Equal(t, capabilities, want, r.Content[0].(*mcptypes.TextContent).Text)
+	}
+}
+
 // TestCancelledCall checks that a call which the client cancels withdraws its question, and that the next one is served.
 func TestCancelledCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
