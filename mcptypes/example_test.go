@@ -60,6 +60,18 @@ func Example_union() {
 	// unknown: hologram
 }
 
+// The schemas of a tool are raw JSON: written as a text, or made by any library.
+func ExampleTool() {
+	tool := mcptypes.Tool{
+		Name:        "weather",
+		Description: new("Tells the weather of a city."),
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
+	}
+	text, err := mcptypes.Encode(tool)
+	fmt.Println(string(text[:72]), err)
+	// Output: {"description":"Tells the weather of a city.","inputSchema":{"type":"obj <nil>
+}
+
 // A tool's structured content is also text, for clients that read only texts.
 func ExampleNewOutput() {
 	output, err := json.Marshal(map[string]any{"city": "Bern", "degrees": 7.5})
