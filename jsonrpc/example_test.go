@@ -42,6 +42,20 @@ func Example() {
 	// <nil> <nil> <nil>
 }
 
+// A whole program: one side calls the other.
+func ExamplePipe() {
+	ctx := context.Background()
+	a, b := jsonrpc.Pipe()
+	m := new(jsonrpc.Mux)
+	jsonrpc.Handle(m, "add", func(_ context.Context, p [2]int) (int, error) { return p[0] + p[1], nil })
+	server, client := jsonrpc.NewPeer(a, m, nil), jsonrpc.NewPeer(b, nil, nil)
+	go server.Run(ctx) // until the client closes
+	go client.Run(ctx)
+	var sum int
+	fmt.Println(client.Call(ctx, "add", []int{1, 2}, &sum), sum, client.Close())
+	// Output: <nil> 3 <nil>
+}
+
 // A handler may call back while it handles a request.
 func ExampleRequest_Peer() {
 	type question struct {

@@ -196,7 +196,8 @@ func (p *Peer) broke(err error) {
 }
 
 // Close ends the connection at once: pending calls fail with [ErrClosed], handlers' contexts end,
-// the queue is lost. It returns the transport's error.
+// the queue is lost. It returns the transport's error. A client whose calls have returned may Close; one that has
+// sent notifications, or whose handlers still work, uses [Peer.Shutdown].
 func (p *Peer) Close() error {
 	p.mu.Lock()
 	// A peer that never ran has no Run to close done.
