@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Steps that are not of the gate, because they take long or need much. .ci/run reads this file.
-nightly=(install style newcomer versions seatbelt helper types cluster models release fuzz hosts soak windows)
+nightly=(install style newcomer go128 versions seatbelt helper types cluster models release fuzz hosts soak windows)
 
 # on_disk runs a command whose temporary files are on the disk: the sandbox of Codex hides those in memory.
 on_disk() (
@@ -20,6 +20,10 @@ step_newcomer() { # the README's two commands in a fresh clone, with empty cache
   for release in $older $newest; do
     GOTOOLCHAIN=$release go test -tags newcomer -count=1 -timeout 60m -v ./internal/house/readme
   done
+}
+
+step_go128() { # what changes with Go 1.28
+  .ci/go128
 }
 
 step_versions() { # the bridge on the oldest supported Codex, without what needs a newer one or is said of the newest
