@@ -6,6 +6,7 @@
 //	go run ./jsonrpc -work seq -link pipe    # one cell
 //	go run ./jsonrpc -count                  # instructions and system calls, beside go.lsp.dev/jsonrpc2, some minutes
 //	go run ./jsonrpc -idle 5000              # memory of idle peers, beside the same
+//	go run ./jsonrpc -unsafe                 # what each does where one may hang or end, some minutes
 //	go run ./jsonrpc -tricks                 # jsonrpc without each of its tricks, some minutes
 //	go run ./jsonrpc -cases ../../jsonrpc/testdata
 //
@@ -54,6 +55,8 @@ func main() {
 	cases := flag.String("cases", "", "run the cases in this `folder` instead of measuring")
 	counts := flag.Bool("count", false, "count instructions and system calls instead of measuring")
 	idlers := flag.Int("idle", 0, "measure the memory of so many `peers` to which nothing comes, instead of time")
+	dangers := flag.Bool("unsafe", false, "meet each peer with situations in which one may hang or end, instead of measuring")
+	one := flag.Int("meet", 0, "meet the peer with the situation of this `number`")
 	undo := flag.Bool("tricks", false, "measure jsonrpc without each of its tricks")
 	tools := flag.String("tools", "", "be the server of this peer for the cases, on standard input and output")
 	flag.Parse()
@@ -63,6 +66,12 @@ func main() {
 		return
 	case *cases != "":
 		runCases(os.Stdout, *cases, *only)
+		return
+	case *dangers:
+		meetAll(os.Stdout, *only)
+		return
+	case *one > 0:
+		meet(os.Stdout, *one, *only)
 		return
 	case *undo:
 		ablate(os.Stdout, *samples, e.span)
