@@ -30,6 +30,7 @@ func PatchQuestion(r protocol.PatchApprovalRequest, engine, home string) *elicit
 		f := r.Changes[path]
 		c := change{Path: path, Via: r.Links[path], Kind: f.Kind(), Diff: f.Diff(), Why: r.Why[path]}
 		c.Added, c.Removed = f.Lines()
+		c.Replaces = f.Replaces()
 		if c.MoveTo = f.MovedTo(); c.MoveTo != "" {
 			c.MoveVia, c.Why = r.Links[c.MoveTo], cmp.Or(c.Why, r.Why[c.MoveTo])
 		}
@@ -51,6 +52,7 @@ type change struct {
 	Path, MoveTo   string // relative to the folder or absolute; MoveTo is "" unless an update moves the file
 	Via, MoveVia   string // the paths in the patch, if symbolic links lead from them to the others
 	Added, Removed int    // lines; shown when one of them is set
+	Replaces       bool   // what is at MoveTo, or at Path
 	Diff           string // as [protocol.FileChange.Diff] returns it
 	Why            string // why the file deserves attention
 }
@@ -104,6 +106,9 @@ func (p *patch) question() *elicit.Question {
 			more += fmt.Sprintf(", of which %s are like those above", plain.Thousands(alike))
 		case p.unusual(changes[shown-1]):
 			more += ", which may be outside the workspace too"
+		}
+		if lost := lossy(changes[shown:]); lost > 0 {
+			more += fmt.Sprintf("; %s of them delete or replace what is there", plain.Thousands(lost))
 		}
 		lines = append(lines, more)
 		partial = true
@@ -160,21 +165,36 @@ func (c change) diff(most int) (shown []string, whole bool) {
 	return shown, whole && !more
 }
 
-// sorted returns the changes with those first that have a reason, then the other unusual ones.
-// Named are the former, unusual both.
+// sorted returns the changes with those first that have a reason, then the other unusual ones, then those that lose a file.
+// Named are the first, unusual the first two.
 func (p *patch) sorted() (changes []change, named, unusual int) {
-	var strange, others []change
+	var strange, losses, others []change
 	for _, c := range p.changes {
 		switch {
 		case c.Why != "":
 			changes = append(changes, c)
 		case p.unusual(c):
 			strange = append(strange, c)
+		case c.loses():
+			losses = append(losses, c)
 		default:
 			others = append(others, c)
 		}
 	}
-	return slices.Concat(changes, strange, others), len(changes), len(changes) + len(strange)
+	return slices.Concat(changes, strange, losses, others), len(changes), len(changes) + len(strange)
+}
+
+// loses reports whether a change deletes or replaces a file.
+func (c change) loses() bool { return c.Replaces || c.Kind == "delete" }
+
+// lossy returns how many changes delete or replace a file.
+func lossy(changes []change) (n int) {
+	for _, c := range changes {
+		if c.loses() {
+			n++
+		}
+	}
+	return n
 }
 
 // brief builds the question for a client that cuts messages: how many files, where, and their
@@ -343,6 +363,9 @@ func (p *patch) leaves(path string) bool {
 // moves stands between the two names of a change that moves a file.
 const moves = " and move it to "
 
+// replacing stands behind the new name of a file that moves over another one.
+const replacing = ", which replaces what is there"
+
 // describe says what a change does, with paths as place shows them, and why it deserves attention. A path is preceded
 // by the path whose links lead to it, if there is one.
 func (p *patch) describe(c change, place func(string) string) string {
@@ -352,9 +375,16 @@ func (p *patch) describe(c change, place func(string) string) string {
 		}
 		return codePath(via) + " → " + place(path)
 	}
-	line := plain.Line(plain.Clip(c.Kind, 20, 0)) + " " + led(c.Via, c.Path)
+	kind := plain.Line(plain.Clip(c.Kind, 20, 0))
+	if c.Replaces && c.MoveTo == "" {
+		kind = "replace"
+	}
+	line := kind + " " + led(c.Via, c.Path)
 	if c.MoveTo != "" {
 		line += moves + led(c.MoveVia, c.MoveTo)
+	}
+	if c.Replaces && c.MoveTo != "" {
+		line += replacing
 	}
 	if c.Added != 0 || c.Removed != 0 {
 		line += fmt.Sprintf(" (+%d -%d)", c.Added, c.Removed)

@@ -69,6 +69,8 @@ type file struct {
 	Path string `json:"path"`
 	// MoveTo is the new path if an update moves the file.
 	MoveTo string `json:"moveTo,omitzero"`
+	// Replaces is true if another file is at MoveTo, or at Path.
+	Replaces bool `json:"replaces,omitzero"`
 	// Outside is true when Path or MoveTo lies outside the folder.
 	Outside bool `json:"outside,omitzero"`
 	// Why is why the file deserves attention, or "".
@@ -174,7 +176,7 @@ func (v *questionView) files(m protocol.PatchApprovalRequest) {
 	for _, name := range slices.Sorted(maps.Keys(m.Changes)) {
 		c := m.Changes[name]
 		to := c.MovedTo()
-		f := file{Kind: c.Kind(), Diff: elicit.ShowText(c.Diff()), Why: plain.OneLine(cmp.Or(m.Why[name], m.Why[to]), 0)}
+		f := file{Kind: c.Kind(), Replaces: c.Replaces(), Diff: elicit.ShowText(c.Diff()), Why: plain.OneLine(cmp.Or(m.Why[name], m.Why[to]), 0)}
 		f.Path, f.Outside = place(name, m.Cwd)
 		f.Added, f.Removed = c.Lines()
 		if to != "" {

@@ -141,6 +141,9 @@ func (c FileChange) MovedTo() string {
 	return *c.Update.MovePath
 }
 
+// Replaces reports whether the change writes over another file, see [FileUpdate].
+func (c FileChange) Replaces() bool { return c.Update != nil && c.Update.Replaces }
+
 // Diff returns the change as lines, each after "+", "-" or " ", or a heading that begins with "@@". A file that is
 // added or removed and has no line break at its end has a last line that begins with a backslash, as in a patch.
 func (c FileChange) Diff() string {
@@ -190,6 +193,9 @@ type FileUpdate struct {
 	UnifiedDiff string `json:"unified_diff"`
 	// MovePath is the new path; nil, written as null, if the file is not moved.
 	MovePath *string `json:"move_path"`
+	// Replaces is true if the patch adds a file, or moves one, where another one is: at MovePath if the file is moved. UnifiedDiff
+	// has the lines that are lost there, unless they cannot be shown or MovePath is set.
+	Replaces bool `json:"replaces,omitzero"`
 }
 
 // PatchApplyBegin says that the call CallID of the turn TurnID is about to apply a patch: Changes, by absolute path.

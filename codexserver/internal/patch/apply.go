@@ -46,6 +46,9 @@ func (p *Plan) Apply() error {
 
 func (f *plannedFile) check() error {
 	err := f.target.folder.do(func(root *os.Root) error {
+		if f.folds { // what is there is the file that moves
+			return nil
+		}
 		if f.before == nil {
 			// The file and the first missing folder above it must still be missing.
 			if _, err := root.Lstat(f.target.rest[0]); !errors.Is(err, fs.ErrNotExist) {

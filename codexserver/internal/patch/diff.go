@@ -60,8 +60,7 @@ type changedFile struct {
 func (d *Diff) Add(p *Plan) {
 	for _, file := range p.files {
 		shown := file.shown
-		with := file.from != nil && file.before == nil // it is shown with the old one
-		if !with && !slices.ContainsFunc(d.files, func(f *changedFile) bool { return f.now == shown }) {
+		if !file.moves() && !slices.ContainsFunc(d.files, func(f *changedFile) bool { return f.now == shown }) {
 			changed := &changedFile{name: shown, now: shown, real: file.place().path, before: file.before}
 			if file.before != nil {
 				changed.mode = file.target.info.Mode()
@@ -70,7 +69,7 @@ func (d *Diff) Add(p *Plan) {
 		}
 	}
 	for _, f := range d.files {
-		if i := slices.IndexFunc(p.files, func(to *plannedFile) bool { return to.from != nil && to.from.shown == f.now }); i >= 0 {
+		if i := slices.IndexFunc(p.files, func(to *plannedFile) bool { return to.moves() && to.from.shown == f.now }); i >= 0 {
 			f.now, f.real = p.files[i].shown, p.files[i].place().path
 		}
 	}

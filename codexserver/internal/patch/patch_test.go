@@ -2,6 +2,7 @@ package patch_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -206,4 +207,33 @@ func TestPlanBounds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnotherCase moves a file to its own name in other letters: a new name where letter case counts and where it does not, in
+// which case nothing else is there. Other names of one file stay two files.
+func TestAnotherCase(t *testing.T) {
+	dir := t.TempDir()
+	const toA = "*** Update File: a\n*** Move to: A\n@@\n-one\n+1"
+	writeTree(t, dir, map[string]string{"a": "one\n"})
+	p := plan(t, dir, toA)
+	moved := map[string]protocol.FileChange{"a": {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-one\n+1\n", MovePath: new("A")}}}
+	must.Equal(t, "changes", moved, relative(dir, p.Changes()))
+	must.OK(t, p.Apply())
+	must.Equal(t, "files", map[string]string{"A": "1\n"}, readTree(t, dir, dir))
+
+	dir = t.TempDir()
+	writeTree(t, dir, map[string]string{"a": "one\n"})
+	if err := os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "A")); err != nil {
+		if !errors.Is(err, fs.ErrExist) { // letter case does not count here
+			t.Fatal(err)
+		}
+		return
+	}
+	p = plan(t, dir, toA)
+	two := map[string]protocol.FileChange{
+		"a": {Delete: &protocol.FileContent{Content: "one\n"}}, "A": {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-one\n+1\n", Replaces: true}},
+	}
+	must.Equal(t, "changes of two files", two, relative(dir, p.Changes()))
+	must.OK(t, p.Apply())
+	must.Equal(t, "one of two files", map[string]string{"A": "1\n"}, readTree(t, dir, dir))
 }

@@ -94,6 +94,27 @@ func lstat(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
+// sameEntry reports whether two names are one entry of one folder, which the file system finds by both.
+func sameEntry(a, b *place) (same bool, err error) {
+	if a.info == nil || b.info == nil || !os.SameFile(a.info, b.info) || !os.SameFile(a.folder.info, b.folder.info) {
+		return false, nil
+	}
+	if a.name() == b.name() {
+		return true, nil
+	}
+	err = a.folder.do(func(root *os.Root) error {
+		folder, err := root.Open(".")
+		if err != nil {
+			return err
+		}
+		defer folder.Close()
+		names, err := folder.Readdirnames(-1)
+		same = !slices.Contains(names, a.name()) || !slices.Contains(names, b.name()) // else they are two links
+		return err
+	})
+	return same, err
+}
+
 // do opens the folder for f. It fails if the path no longer leads there, or leads through symbolic links.
 func (f *folder) do(use func(root *os.Root) error) error {
 	if real, err := resolve(f.path, true); err != nil {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -46,7 +45,9 @@ type plannedFile struct {
 	shown         string       // the path to show: the written one or, if that leads through links, the real one
 	before, after *string      // nil: no file
 	added         bool         // the patch has the whole content
-	from          *plannedFile // the file that moved here and is shown with it
+	from          *plannedFile // the file that moved here
+	over          bool         // another file moved here, over what was there
+	folds         bool         // the file that moves here had this very name, but for letter case
 	hardLinked    bool         // the file has other names, which a write changes too
 	mode          fs.FileMode  // of the file that moved here; 0 if none did
 }
@@ -63,6 +64,14 @@ func (f *plannedFile) place() *place {
 
 // writes reports whether Apply writes the file, which is not so if it removes it or leaves it as it is.
 func (f *plannedFile) writes() bool { return f.after != nil && (f.added || !equal(f.before, f.after)) }
+
+// replaces reports whether a file takes the place of the one that was there, which the patch does not read.
+func (f *plannedFile) replaces() bool {
+	return f.before != nil && f.after != nil && (f.added || f.over)
+}
+
+// moves reports whether the file moved here and nothing was lost here, so that both are shown as one change.
+func (f *plannedFile) moves() bool { return f.from != nil && f.before == nil }
 
 func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
@@ -116,12 +125,7 @@ func (p *Plan) show(work Folder) error {
 			return fmt.Errorf("%s and %s are the same file", other.written, file.written)
 		}
 		byPlace[path] = file
-		if rel, ok := paths.Within(path, cmp.Or(work.Real, work.Path)); ok && path != file.path() {
-			path = filepath.Join(work.Path, rel)
-		}
-		if file.shown = file.written; path != file.path() {
-			file.shown = path
-		}
+		file.shown = shownAs(work, file.written, path)
 		// A file that moved to several places, because the patch made it again, is shown with the first.
 		if from := file.from; from == nil || moved[from] || file.after == nil || from.before == nil || from.after != nil {
 			file.from = nil
@@ -129,6 +133,18 @@ func (p *Plan) show(work Folder) error {
 		moved[file.from] = true
 	}
 	return nil
+}
+
+// shownAs returns the path by which a file is shown: the written one or, if that leads through links, the real one.
+func shownAs(work Folder, written, real string) string {
+	path := filepath.Clean(written)
+	if rel, ok := paths.Within(real, cmp.Or(work.Real, work.Path)); ok && real != path {
+		real = filepath.Join(work.Path, rel)
+	}
+	if real == path {
+		return written
+	}
+	return real
 }
 
 func newPlan(work, dir string) *Plan {
@@ -172,7 +188,11 @@ func (p *Plan) add(op fileOp) error {
 	switch op.kind {
 	case opAdd:
 		file.after, file.added, file.mode, file.from = &op.content, true, 0, nil
-		p.note('A', op.path)
+		if file.before != nil {
+			p.note('M', op.path)
+		} else {
+			p.note('A', op.path)
+		}
 		return nil
 	case opDelete:
 		file.after, file.added = nil, false
@@ -193,7 +213,7 @@ func (p *Plan) add(op fileOp) error {
 		file.after = &content
 		return nil
 	}
-	to, err := p.file(op.moveTo)
+	to, err := p.destination(file, op.moveTo)
 	if err != nil {
 		return err
 	}
@@ -203,13 +223,35 @@ func (p *Plan) add(op fileOp) error {
 	}
 	file.after, file.added, file.mode = nil, false, 0
 	to.after, to.added, to.mode = &content, false, mode
-	if to != file && to.from == nil {
+	if to == file {
+		return nil
+	}
+	if to.from == nil {
 		to.from = file
-		if file.from != nil && file.before == nil {
+		if file.moves() {
 			to.from = file.from
 		}
 	}
+	to.over = to.over || to.from != to
 	return nil
+}
+
+// destination returns the file to which another one moves. On a file system that ignores letter case it may be that file: a new
+// name for it writes over nothing.
+func (p *Plan) destination(from *plannedFile, name string) (*plannedFile, error) {
+	named := len(p.files)
+	to, err := p.file(name)
+	if err != nil || to == from {
+		return to, err
+	}
+	switch same, err := sameEntry(from.entry, to.entry); {
+	case err != nil || !same:
+		return to, err
+	case named == len(p.files) || from.entry.name() == to.entry.name():
+		return nil, fmt.Errorf("%s and %s are the same file", from.written, to.written)
+	}
+	to.before, to.entry.info, to.target.info, to.folds, to.hardLinked = nil, nil, nil, true, false
+	return to, nil
 }
 
 func (p *Plan) note(letter rune, name string) { p.summary[letter] = append(p.summary[letter], name) }
@@ -272,33 +314,6 @@ func (p *Plan) read(file *plannedFile) (err error) {
 		file.hardLinked, err = f.HasOtherNames()
 		return err
 	})
-}
-
-// Changes returns the plan's changes by absolute path. A file that moves is shown once, by its old path.
-func (p *Plan) Changes() map[string]protocol.FileChange {
-	changes := make(map[string]protocol.FileChange, len(p.files))
-	for _, file := range p.files {
-		switch {
-		case file.from != nil, file.before == nil && file.after == nil:
-		case file.after == nil:
-			changes[file.shown] = protocol.FileChange{Delete: &protocol.FileContent{Content: strings.ToValidUTF8(*file.before, "\uFFFD")}}
-		case file.before == nil, file.added:
-			changes[file.shown] = protocol.FileChange{Add: &protocol.FileContent{Content: *file.after}}
-		default:
-			changes[file.shown] = update(*file.before, *file.after, nil)
-		}
-	}
-	for _, file := range p.files {
-		if from := file.from; from != nil {
-			changes[from.shown] = update(*from.before, *file.after, &file.shown)
-		}
-	}
-	return changes
-}
-
-func update(before, after string, movePath *string) protocol.FileChange {
-	before = strings.ToValidUTF8(before, "\uFFFD")
-	return protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: Hunks(before, after), MovePath: movePath}}
 }
 
 // Summary returns the text for the model after the plan was applied.

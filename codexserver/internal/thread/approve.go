@@ -186,6 +186,11 @@ func whyOf(r *protocol.PatchApprovalRequest) map[string]string {
 	for _, path := range patch.ProtectedOf(slices.Sorted(maps.Keys(real)), []string{r.Cwd}) {
 		why[real[path]] = othersRun
 	}
-	maps.Copy(why, r.Why)
+	for path, text := range r.Why {
+		if name := why[path]; name != "" {
+			text += "; " + name
+		}
+		why[path] = text
+	}
 	return why
 }

@@ -181,7 +181,12 @@ func patchLines(changes map[string]protocol.FileChange) string {
 			lines = append(lines, "and "+strconv.Itoa(len(changes)-i)+" more files")
 			break
 		}
-		lines = append(lines, changes[path].Kind()+" "+Line(path))
+		c := changes[path]
+		kind := c.Kind()
+		if c.Replaces() {
+			kind = "replace"
+		}
+		lines = append(lines, kind+" "+Line(path))
 	}
 	return strings.Join(lines, "\n")
 }

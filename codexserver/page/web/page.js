@@ -311,7 +311,7 @@ function box(node) {
 }
 
 function showFile(f) {
-  const kind = { add: "New file ", delete: "Deleted file " }[f.kind] || (f.moveTo ? "Moved file " : "Changed file ");
+  const kind = { add: "New file ", delete: "Deleted file " }[f.kind] || (f.moveTo ? "Moved file " : f.replaces ? "Replaced file " : "Changed file ");
   const runs = []; // lines of one colour are one element, and the last ones of very many have no colour
   for (const line of (f.diff || "").replace(/\n$/, "").split("\n")) {
     const sign = runs.length > 5000 ? "" : { "+": "plus", "-": "minus", "@": "hunk" }[line[0]] || "";
@@ -321,6 +321,7 @@ function showFile(f) {
   return el("details", { class: "file", open: true },
     el("summary", {},
       el("span", { class: "kind" }, kind), el("code", {}, f.path), f.moveTo && " → ", f.moveTo && el("code", {}, f.moveTo),
+      f.moveTo && f.replaces && el("strong", { class: "outside" }, " replaces what is there"),
       el("span", { class: "counts" }, ` +${f.added} −${f.removed} `), f.outside && el("strong", { class: "outside" }, "outside the folder"), " ",
       f.why && el("strong", { class: "outside" }, f.why)),
     f.diff && box(el("pre", scrolls("The changes of " + f.path, "diff"), ...runs.map((r) => el("span", { class: r.sign }, r.lines.join("\n") + "\n")))));

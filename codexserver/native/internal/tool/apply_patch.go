@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
 var patchDefinition = model.Tool{
@@ -144,12 +145,18 @@ func (a *application) decide(ctx context.Context) (output string, err error) {
 	case decide.RunSandboxed:
 		return a.stopped(ctx)
 	case decide.Ask:
-		why := map[string]string{} // each file alone would be asked about, unless its name says so
+		why := a.plan.Why()
+		note := func(path, more string) { // each such file alone would be asked about, unless its name says so
+			if why[path] != "" {
+				more += "; " + why[path]
+			}
+			why[path] = more
+		}
 		for _, path := range touched {
-			why[path] = "no command may write it"
+			note(path, "no command may write it")
 		}
 		for _, path := range a.linked {
-			why[path] = "it has other names"
+			note(path, "it has other names")
 		}
 		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes, Why: why})
 		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
@@ -174,6 +181,30 @@ func linkedNotes(links []string) []string {
 		shown = append(shown, fmt.Sprintf("%d more", more))
 	}
 	return []string{"A write to " + strings.Join(shown, ", ") + " changes every other name (hard link) of the file too."}
+}
+
+// losses returns a sentence about the files that a patch deletes or replaces, for a question that shows its text alone.
+func losses(changes map[string]protocol.FileChange) []string {
+	const most = 8
+	var lost []string
+	for path, c := range changes {
+		_, removed := c.Lines()
+		name := elicit.ShowCommand([]string{path})
+		switch {
+		case c.Delete != nil:
+			lost = append(lost, "deletes "+name+" ("+plain.Counted(removed, "line")+")")
+		case c.Replaces():
+			lost = append(lost, "replaces "+name+" ("+plain.Counted(removed, "line")+" lost)")
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	slices.Sort(lost)
+	if more := len(lost) - most; more > 0 {
+		lost = append(lost[:most], fmt.Sprintf("deletes or replaces %d more", more))
+	}
+	return []string{"It " + strings.Join(lost, ", ") + "."}
 }
 
 // errOutside is why the sandbox stops a patch that the policy does not let run.
@@ -237,7 +268,7 @@ func (a *application) stopped(ctx context.Context) (output string, err error) {
 	request := protocol.ExecApprovalRequest{
 		CallID: a.id, Command: []string{"apply_patch", a.text}, Cwd: a.dir, Reason: after.Reason, LeavesSandbox: true, Once: true,
 	}
-	remarks := a.notes
+	remarks := append(losses(a.changes), a.notes...)
 	if led := describeLinks(a.plan.Links(), t.Cwd); led != "" {
 		remarks = append(remarks, led)
 	}

@@ -284,8 +284,15 @@ func (p *printer) changes(changes map[string]protocol.FileChange, whole bool) {
 		c := changes[path]
 		verb := map[string]string{"add": "new file", "delete": "delete", "update": "edit"}[c.Kind()]
 		name := p.path(path)
-		if to := c.MovedTo(); to != "" {
+		to, replaces := c.MovedTo(), c.Replaces()
+		if to != "" {
 			name += " → " + p.path(to)
+		}
+		switch {
+		case replaces && to != "":
+			name += " (replaces what is there)"
+		case replaces:
+			verb = "replace"
 		}
 		added, removed := c.Lines()
 		p.line("", fmt.Sprintf("%s %s  +%d -%d", verb, name, added, removed))
