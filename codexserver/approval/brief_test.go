@@ -284,7 +284,9 @@ func TestPatchDiff(t *testing.T) {
 		{"an empty line", []approval.Change{{Kind: "add", Path: "a", Diff: "\n"}}, "- add `a`", "Change a file in /w:\nadd a\n`  `"},
 		{"one line", []approval.Change{{Kind: "add", Path: "a", Diff: "+hi\tyou"}}, "- add `a`\n  ```diff\n  +hi\tyou\n  ```", "Change a file in /w:\nadd a\n`+hi    you`"},
 		{"two, and one without", []approval.Change{{Kind: "add", Path: "a", Diff: "+hi\n-ho\n"}, {Kind: "delete", Path: "b"}},
-			"- add `a`\n  ```diff\n  +hi\n  -ho\n  ```\n- delete `b`", "Change 2 files in /w:\nadd a, delete b\n`+hi`\n`-ho`"},
+			"- delete `b`\n- add `a`\n  ```diff\n  +hi\n  -ho\n  ```", "Change 2 files in /w:\ndelete b, add a\n`+hi`\n`-ho`"},
+		{"replaced", []approval.Change{{Kind: "add", Path: "a"}, {Kind: "update", Path: "b", Replaces: true, Removed: 1, Diff: "-ho\n"}},
+			"- replace `b` (+0 -1)\n  ```diff\n  -ho\n  ```\n- add `a`", "Change 2 files in /w:\nreplace b (+0 -1), add a\n`-ho`"},
 		{"three", []approval.Change{{Kind: "add", Path: "a", Diff: rows(3)}}, "- add `a`\n  ```diff\n" + shown(3) + "  ```", "Change a file in /w:\nadd a" + partial},
 		{"twenty", []approval.Change{{Kind: "add", Path: "a", Diff: rows(20)}}, "- add `a`\n  ```diff\n" + shown(20) + "  ```", "Change a file in /w:\nadd a" + partial},
 		{"twenty-one", []approval.Change{{Kind: "add", Path: "a", Diff: rows(21)}}, "- add `a`\n  ```diff\n" + shown(20) + "  ```\n  and 1 more line" + rest, "Change a file in /w:\nadd a" + partial},
@@ -304,7 +306,7 @@ func TestPatchDiff(t *testing.T) {
 		{"names that are too long together", slices.Repeat(long, 100), strings.Repeat("- add `"+wide+wide+"`: it runs\n", 76) + "- and 24 more (100 in all), of which 24 are like those above" + rest, ""},
 		{"fewer of them", slices.Repeat(moved, 30), strings.Repeat("- update `"+wide+wide+"` → `"+wide+wide+"` and move it to `"+wide+wide+"` → `"+wide+wide+"`\n", 19) + "- and 11 more (30 in all), which may be outside the workspace too" + rest, ""},
 		{"one of forty", append(bare[:39:39], approval.Change{Kind: "add", Path: "a", Diff: rows(20)}), names[1:] + "\n- add `a`\n  ```diff\n" + shown(20) + "  ```", ""},
-		{"too many without lines", append(bare[:39:39], bare[0], bare[1]), names[1:] + "\n- delete `g0`\n- and 1 more (41 in all)" + rest, ""},
+		{"too many without lines", append(bare[:39:39], bare[0], bare[1]), names[1:] + "\n- delete `g0`\n- and 1 more (41 in all); 1 of them delete or replace what is there" + rest, ""},
 	} {
 		q := (&approval.Patch{Cwd: "/w", Changes: tt.changes}).Question()
 		o := &elicit.Options{Elsewhere: "on the page"}

@@ -177,6 +177,12 @@ func TestPatchMessage(t *testing.T) {
 			fmt.Fprintf(&listed, "- delete `f%d`\n", i)
 		}
 	}
+	var added []approval.Change
+	var addedLines []string
+	for i := range 45 {
+		added = append(added, approval.Change{Kind: "add", Path: fmt.Sprint("f", i)})
+		addedLines = append(addedLines, fmt.Sprintf("- add `f%d`\n", i))
+	}
 	const sentence = "Allow Codex to apply proposed code changes?"
 	for _, tt := range []struct {
 		name  string
@@ -192,7 +198,7 @@ func TestPatchMessage(t *testing.T) {
 				{Kind: "delete", Path: "d e.txt"},
 			},
 		}, `Reason given by the model: "tidy up"` + "\nAllow Robot to apply proposed code changes?\n" +
-			"- add `a.txt` (+2 -0)\n- update `/w/b.go` and move it to `c.go` (+3 -1)\n- delete `d e.txt`\n" +
+			"- delete `d e.txt`\n- add `a.txt` (+2 -0)\n- update `/w/b.go` and move it to `c.go` (+3 -1)\n" +
 			"A sub-agent asks."},
 		{"deceptive paths", approval.Patch{Cwd: "/w", Changes: []approval.Change{
 			{Kind: "add", Path: "src/../../etc/passwd"}, {Kind: "add", Path: "/w/../etc/passwd"},
@@ -207,9 +213,14 @@ func TestPatchMessage(t *testing.T) {
 			{Kind: "update", Path: "/w/a", MoveTo: "/w/real`/b", MoveVia: "/w/link/b"},
 		}}, sentence + "\n- update `/w/notes.txt` → `/home/u/.bashrc` (outside the workspace) (+1 -0)\n" +
 			"- update `/w/a` and move it to `/w/link/b` → ``'/w/real`/b'``"},
-		{"many", approval.Patch{Changes: many}, sentence + "\n" + listed.String() + "- and 1,002 more (1,042 in all)"},
+		{"many", approval.Patch{Changes: many}, sentence + "\n" + listed.String() + "- and 1,002 more (1,042 in all); 1,002 of them delete or replace what is there"},
 		{"many, one outside", approval.Patch{Cwd: "/w", Changes: append(many[:40:40], approval.Change{Kind: "add", Path: "/x"})},
-			sentence + "\n- add `/x` (outside the workspace)\n" + strings.TrimSuffix(listed.String(), "- delete `f39`\n") + "- and 1 more (41 in all)"},
+			sentence + "\n- add `/x` (outside the workspace)\n" + strings.TrimSuffix(listed.String(), "- delete `f39`\n") + "- and 1 more (41 in all); 1 of them delete or replace what is there"},
+		{"replaced", approval.Patch{Cwd: "/w", Changes: []approval.Change{
+			{Kind: "add", Path: "a"}, {Kind: "update", Path: "b", Replaces: true, Added: 1, Removed: 2}, {Kind: "update", Path: "c", MoveTo: "d", Replaces: true, Added: 1},
+		}}, sentence + "\n- replace `b` (+1 -2)\n- update `c` and move it to `d`, which replaces what is there (+1 -0)\n- add `a`"},
+		{"many, one that replaces", approval.Patch{Changes: append(added[:45:45], approval.Change{Kind: "update", Path: "z", Replaces: true})},
+			sentence + "\n- replace `z`\n" + strings.Join(addedLines[:39], "") + "- and 6 more (46 in all)"},
 	} {
 		q := tt.patch.Question()
 		must.Equal(t, tt.name, tt.want, q.Message)
@@ -414,7 +425,7 @@ func TestChangesAtTheEdge(t *testing.T) {
 		all[i] = approval.Change{Kind: "delete", Path: fmt.Sprint("../f", i), Removed: 2}
 	}
 	q = (&approval.Patch{Cwd: "/w", Changes: all}).Question()
-	if !strings.Contains(q.Message, "- and 1 more (41 in all), which may be outside the workspace too") || !strings.Contains(q.Message, "- delete `../f0` (outside the workspace) (+0 -2)") {
+	if !strings.Contains(q.Message, "- and 1 more (41 in all), which may be outside the workspace too; 1 of them delete or replace what is there") || !strings.Contains(q.Message, "- delete `../f0` (outside the workspace) (+0 -2)") {
 		t.Error(q.Message)
 	}
 	q = (&approval.Patch{Changes: []approval.Change{{Kind: "add", Path: "../x"}}}).Question()

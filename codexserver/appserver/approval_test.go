@@ -139,7 +139,7 @@ func questions() []question {
 		{"a host", nil, nil, askCommand, hostParams + "}", accepted, "Command:[network-access https h.example] Cwd:/work Reason:network access to h.example by https FromEngine:true Network:true Once:true."},
 		{"a host with a rule", nil, nil, askCommand, hostParams + `,"proposedNetworkPolicyAmendments":[{"action":"allow","host":"h.example"}]}`, accepted, "FromEngine:true Network:true Once:true."},
 		{"a host for the session", decide(elicit.ApprovedForSession), nil, askCommand, hostParams + "}", accepted, ""},
-		{"a patch", nil, withItems, askPatch, patchParams, accepted, "Cwd:/work Once:true."},
+		{"a patch", nil, withItems, askPatch, patchParams, accepted, "Cwd:/work Once:true Why:map[]."},
 		{"a tool of elsewhere", nil, nil, askElicit, strings.Replace(toolParams, `{`, `{"environmentId":"far",`, 1), acceptedForm, "far"},
 		{"only a person, for the session", decide(elicit.ApprovedForSession), nil, askCommand, humanParams, accepted, ""},
 		{"only a person, always", decide(elicit.ApprovedAlways), nil, askCommand, humanParams, denied, ""},

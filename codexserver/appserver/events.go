@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/shellword"
@@ -22,9 +23,10 @@ import (
 type openItem struct {
 	item   apptypes.Item
 	held   bool
-	twice  bool // another item with its id was open, so a question may be about either
-	denied bool // by the reviewer or, for the call of a tool, by a person
-	first  bool // it is known to have run in Codex's sandbox
+	twice  bool             // another item with its id was open, so a question may be about either
+	denied bool             // by the reviewer or, for the call of a tool, by a person
+	first  bool             // it is known to have run in Codex's sandbox
+	patch  *patch.Announced // what it destroys, nil if it is no patch or was not looked at
 }
 
 // itemKey names an item. The model chooses the id, and a sub-agent may choose the same.
@@ -59,7 +61,10 @@ func (r *turn) acted(method string, n *apptypes.Note) {
 	case it != nil && !slices.Contains(acts, it.Type):
 	case it != nil && method == apptypes.NoteItemStarted:
 		r.unmoved()
-		r.hold(itemKey{n.ThreadID, it.ID}, *it)
+		o := r.hold(itemKey{n.ThreadID, it.ID}, *it)
+		if it.Type == apptypes.ThreadItemFileChange {
+			o.patch = r.announce(it, true)
+		}
 	case it != nil && method == apptypes.NoteItemCompleted:
 		r.ran(itemKey{n.ThreadID, it.ID}, *it)
 	case method == apptypes.NoteItemAutoApprovalReviewStarted, method == apptypes.NoteItemAutoApprovalReviewCompleted:
@@ -145,7 +150,7 @@ func (r *turn) begins(key itemKey) {
 	case apptypes.ThreadItemMCPToolCall:
 		r.host.Emit(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: invocation(it)})
 	case apptypes.ThreadItemFileChange:
-		r.host.Emit(protocol.PatchApplyBegin{CallID: key.id, AutoApproved: !r.asked[key], Changes: fileChanges(it.Changes)})
+		r.host.Emit(protocol.PatchApplyBegin{CallID: key.id, AutoApproved: !r.asked[key], Changes: o.changes()})
 	default:
 		r.host.Emit(protocol.ExecCommandBegin{
 			CallID: key.id, Command: splitCommand(it.Command), Cwd: it.Cwd, ParsedCmd: parsedCommands(it.CommandActions),
@@ -243,7 +248,7 @@ func (r *turn) ran(key itemKey, it apptypes.Item) {
 	case apptypes.ThreadItemFileChange:
 		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == apptypes.PatchApplyStatusCompleted, Stderr: status}
 		if end.Success {
-			end.Stdout = patchSummary(it.Changes)
+			end.Stdout = o.patchSummary()
 		}
 		r.host.Emit(end)
 	default:
@@ -356,42 +361,6 @@ func parsedCommands(actions []apptypes.CommandAction) []protocol.ParsedCommand {
 		list = append(list, p)
 	}
 	return list
-}
-
-func fileChanges(updates []apptypes.FileUpdate) map[string]protocol.FileChange {
-	changes := make(map[string]protocol.FileChange, len(updates))
-	for _, u := range updates {
-		var c protocol.FileChange
-		switch u.Kind.Type {
-		case apptypes.PatchChangeKindAdd:
-			c.Add = &protocol.FileContent{Content: u.Diff}
-		case apptypes.PatchChangeKindDelete:
-			c.Delete = &protocol.FileContent{Content: u.Diff}
-		default:
-			c.Update = &protocol.FileUpdate{UnifiedDiff: u.Diff, MovePath: u.Kind.MovePath}
-		}
-		changes[u.Path] = c
-	}
-	return changes
-}
-
-// patchSummary lists the files that a patch changed, one a line.
-func patchSummary(updates []apptypes.FileUpdate) string {
-	var text strings.Builder
-	text.WriteString("Success. Updated the following files:\n")
-	for _, u := range updates {
-		letter, path := "M", u.Path
-		switch {
-		case u.Kind.Type == apptypes.PatchChangeKindAdd:
-			letter = "A"
-		case u.Kind.Type == apptypes.PatchChangeKindDelete:
-			letter = "D"
-		case u.Kind.MovePath != nil:
-			path = *u.Kind.MovePath
-		}
-		text.WriteString(letter + " " + path + "\n")
-	}
-	return text.String()
 }
 
 // declined returns the refusal of an item that was declined without a question. More is added to its reason.

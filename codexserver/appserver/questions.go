@@ -273,12 +273,14 @@ func (a *question) fileChange(p *apptypes.FileApproval) (none apptypes.Decision,
 		}
 		all = append(all, u.Unknown, u.Kind.Unknown)
 	}
-	q := protocol.PatchApprovalRequest{
-		CallID: p.ItemID, Changes: fileChanges(o.Changes), Cwd: a.turn.settings.now.Cwd, GrantRoot: p.GrantRoot, Once: true,
-		Reason: joined(a.asker(), p.Reason),
-	}
-	if len(q.Changes) != len(o.Changes) {
+	if len(fileChanges(o.Changes)) != len(o.Changes) {
 		return none, errors.New("it changes a file twice, of which a question shows one change")
+	}
+	shown := a.turn.announce(o, false)
+	a.turn.shows(a.about.item(), shown)
+	q := protocol.PatchApprovalRequest{
+		CallID: p.ItemID, Changes: shown.Changes, Links: shown.Links, Why: shown.Why, Cwd: a.turn.settings.now.Cwd, GrantRoot: p.GrantRoot, Once: true,
+		Reason: joined(a.asker(), p.Reason),
 	}
 	if more := unknown(all...); more != "" {
 		q.Notes = append(q.Notes, more)
@@ -286,7 +288,7 @@ func (a *question) fileChange(p *apptypes.FileApproval) (none apptypes.Decision,
 	if p.GrantRoot != "" {
 		q.Notes = append(q.Notes, "Codex names "+p.GrantRoot+" for later changes, which this approval is not for")
 	}
-	out := a.turn.host.ApprovePatch(a.ctx, q)
+	out := a.turn.still(shown, a.turn.host.ApprovePatch(a.ctx, q))
 	return apptypes.Decision{Decision: a.decided("changes to files", out)}, nil
 }
 

@@ -227,10 +227,11 @@ func (a *Announced) moved(change protocol.FileChange, f announcedFile, begun boo
 // look finds what is at a path, and reads nothing.
 func (a *Announced) look(name string, follow bool) *spot {
 	s := &spot{written: filepath.FromSlash(name), follow: follow}
-	if !filepath.IsAbs(s.written) {
-		s.written = strings.TrimSuffix(a.work.Path, string(filepath.Separator)) + string(filepath.Separator) + s.written
-	}
 	s.shown = s.written
+	if !filepath.IsAbs(s.written) {
+		s.unknown = "its path is not absolute, so it is not known what is there"
+		return s
+	}
 	path := filepath.Clean(s.written)
 	plan := newPlan(a.work.Path, a.work.Path)
 	err := paths.Local(runtime.GOOS, path, a.work.Path)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -181,6 +182,64 @@ func TestPatchQuestionShowsThePlace(t *testing.T) {
 					got[path] = w.patch.Links[path]
 				}
 				must.Equal(t, "result", tt.want, got)
+			}
+		})
+	}
+}
+
+// TestPatchQuestionSaysWhatIsLost applies patches that destroy something. Each question says so, also the one to leave the sandbox,
+// which shows the text of the patch, and with no question the event and what the model is told.
+func TestPatchQuestionSaysWhatIsLost(t *testing.T) {
+	const toPlain = "Update File: note\n*** Move to: plain/file\n@@\n-two\n+2\n*** End Patch"
+	for _, tt := range []struct{ name, head, question, sandbox, output string }{
+		{"replaces", "Add File: plain/file\n+x\n*** End Patch", "- replace `W/plain/file` (+1 -1)\n-one\n+x", "It replaces W/plain/file (1 line lost).", "M plain/file"},
+		{"replaces through a link", "Add File: notes.txt\n+x\n*** End Patch", "- replace `W/notes.txt` → `O/rc` (outside the workspace) (+1 -1)\n-one\n+x",
+			"It replaces O/rc (1 line lost).", "M notes.txt"},
+		{"moves over", toPlain, "- delete `W/note` (+0 -1): it moves over W/plain/file\n-two\n- replace `W/plain/file` (+1 -1)\n-one\n+2",
+			"It deletes W/note (1 line), replaces W/plain/file (1 line lost).", "M plain/file"},
+		{"deletes", "Delete File: note\n*** End Patch", "- delete `W/note` (+0 -1)\n-two", "It deletes W/note (1 line).", "D note"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, policy := range []protocol.ApprovalPolicy{protocol.ApprovalUntrusted, protocol.ApprovalOnFailure, protocol.ApprovalNever} {
+				work, outside := workspace(t)
+				must.OK(t, os.WriteFile(filepath.Join(work, "note"), []byte("two\n"), 0o600))
+				short := strings.NewReplacer(work, "W", outside, "O")
+				mode := protocol.SandboxReadOnly
+				if policy == protocol.ApprovalNever {
+					mode = protocol.SandboxDangerFullAccess
+				}
+				w := &watcher{host: &host{answer: elicit.Approved}, during: func() {}}
+				turn := turnOf(tool.Options{Environ: environ}, w, work, policy, mode)
+				res := called(t, turn, shellCall("", "apply_patch", "*** Begin Patch\n*** "+tt.head))
+				if !strings.Contains(res.Output, tt.output+`\n"`) {
+					t.Errorf("%s: the model is told %q", policy, res.Output)
+				}
+				lost := 0
+				for _, m := range w.all {
+					if begin, ok := m.(protocol.PatchApplyBegin); ok {
+						lost = 0 // the last one counts
+						for _, c := range begin.Changes {
+							if c.Delete != nil || c.Replaces() {
+								lost++
+							}
+						}
+					}
+				}
+				must.Equal(t, "files lost, by the event", strings.Count(tt.sandbox, "line"), lost)
+				switch policy {
+				case protocol.ApprovalUntrusted:
+					var lines []string
+					for line := range strings.SplitSeq(approval.PatchQuestion(*w.patch, "", "").Message, "\n") {
+						if line = strings.TrimPrefix(line, approval.DiffIndent); strings.HasPrefix(line, "-") || strings.HasPrefix(line, "+") {
+							lines = append(lines, short.Replace(line))
+						}
+					}
+					must.Equal(t, "the question", tt.question, strings.Join(lines, "\n"))
+				case protocol.ApprovalOnFailure:
+					if got := short.Replace(w.exec.Reason); !strings.Contains(got, tt.sandbox) || !w.exec.FromEngine {
+						t.Errorf("the question says %q", got)
+					}
+				}
 			}
 		})
 	}
