@@ -32,7 +32,11 @@ func OverruleQuestion(r protocol.OverruleRequest, engine string) *elicit.Questio
 		folder, all := elicit.ShowCode(r.Cwd)
 		where, q.Partial = " in "+folder, q.Partial || !all
 	}
-	q.Message = "Allow what " + engine + "'s reviewer denied: " + kind + shown + where + "?\n" +
+	lost := ""
+	for _, line := range patchOf(protocol.PatchApprovalRequest{Changes: r.Changes, Cwd: r.Cwd}, engine, "").losses() {
+		lost += line + "\n"
+	}
+	q.Message = "Allow what " + engine + "'s reviewer denied: " + kind + shown + where + "?\n" + lost +
 		"It was " + plain.OneLine(r.Reason, 0) + ".\n" +
 		"Your approval runs nothing: " + engine + "'s model and its reviewer are told that you allow exactly this, and the reviewer decides once more.\n" +
 		"Only a person may approve this."

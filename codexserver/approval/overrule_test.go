@@ -25,13 +25,18 @@ func TestOverruleQuestion(t *testing.T) {
 			"Runs nothing now, overrules Codex's reviewer, which denied:\n`` rm -r $'a\\nb' in `/work` ``\nIt and the model are told that you allow exactly this; it decides again.", false,
 		},
 		"patch": {protocol.Refused{Changes: map[string]protocol.FileChange{"/b": {}, "/a": {}}}, "Allow what Codex's reviewer denied: changes to `/a /b`?", "", false},
-		"tool":  {protocol.Refused{Tool: "s/write\u202e"}, "Allow what Codex's reviewer denied: the tool `s/write\\u{202e}` (contains hidden characters)?", "", false},
-		"long":  {protocol.Refused{Command: []string{"echo", strings.Repeat("x", 5000)}}, "", "", true},
+		"patch that replaces": {
+			protocol.Refused{Changes: map[string]protocol.FileChange{
+				"/work/b": {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-b\n+x\n", Replaces: true}}, "/work/a": {Add: &protocol.FileContent{Content: "a\n"}},
+			}, Cwd: "/work"}, "Allow what Codex's reviewer denied: changes to `/work/a /work/b` in `/work`?\n- replace `/work/b` (+1 -1)\n  ```diff\n  @@ -1 +1 @@\n  -b\n  +x\n  ```", "", false,
+		},
+		"tool": {protocol.Refused{Tool: "s/write\u202e"}, "Allow what Codex's reviewer denied: the tool `s/write\\u{202e}` (contains hidden characters)?", "", false},
+		"long": {protocol.Refused{Command: []string{"echo", strings.Repeat("x", 5000)}}, "", "", true},
 	} {
 		tt.r.Reason = `denied by Codex's reviewer, a model, which says: "no"`
 		q := approval.OverruleQuestion(protocol.OverruleRequest{Refused: tt.r}, "")
-		first, rest, _ := strings.Cut(q.Message, "\n")
-		must.Equal(t, name, does, rest)
+		first, ends := strings.CutSuffix(q.Message, "\n"+does)
+		must.Equal(t, name+": it ends with what it does", true, ends)
 		if tt.first != "" {
 			must.Equal(t, name, tt.first, first)
 		}

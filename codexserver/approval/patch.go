@@ -25,6 +25,11 @@ import (
 // There is no approval for the session if there are more changes than a message lists. See [ExecQuestion] for the
 // rest.
 func PatchQuestion(r protocol.PatchApprovalRequest, engine, home string) *elicit.Question {
+	return patchOf(r, engine, home).question()
+}
+
+// patchOf returns what is asked.
+func patchOf(r protocol.PatchApprovalRequest, engine, home string) *patch {
 	p := &patch{r, engine, home, make([]change, 0, len(r.Changes))}
 	for _, path := range slices.Sorted(maps.Keys(r.Changes)) {
 		f := r.Changes[path]
@@ -36,7 +41,7 @@ func PatchQuestion(r protocol.PatchApprovalRequest, engine, home string) *elicit
 		}
 		p.changes = append(p.changes, c)
 	}
-	return p.question()
+	return p
 }
 
 // patch is what is asked.
@@ -186,6 +191,19 @@ func (p *patch) sorted() (changes []change, named, unusual int) {
 
 // loses reports whether a change deletes or replaces a file.
 func (c change) loses() bool { return c.Replaces || c.Kind == "delete" }
+
+// losses returns lines about the changes that delete or replace a file.
+func (p *patch) losses() (lines []string) {
+	changes, each := slices.DeleteFunc(slices.Clone(p.changes), func(c change) bool { return !c.loses() }), p.share()
+	for _, c := range changes[:min(len(changes), maxChanges)] {
+		diff, _ := c.diff(each)
+		lines = append(append(lines, "- "+p.describe(c, p.place)), diff...)
+	}
+	if more := len(changes) - maxChanges; more > 0 {
+		lines = append(lines, fmt.Sprintf("- and %s more that delete or replace what is there", plain.Thousands(more)))
+	}
+	return lines
+}
 
 // lossy returns how many changes delete or replace a file.
 func lossy(changes []change) (n int) {

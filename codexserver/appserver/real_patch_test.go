@@ -16,6 +16,9 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
+// newReads: Codex reads the files of a patch before it asks, also in a sandbox that only reads.
+var newReads = fact{0, 169, 0}
+
 // TestRealLostFiles has the real Codex apply patches that destroy something. Each question says so.
 func TestRealLostFiles(t *testing.T) {
 	t.Parallel()
@@ -38,6 +41,9 @@ func TestRealLostFiles(t *testing.T) {
 		for _, policy := range []string{"on-request", "never"} {
 			t.Run(name+" "+policy, func(t *testing.T) {
 				t.Parallel()
+				if policy == "on-request" && !strings.HasPrefix(tt.patch, "*** Add") {
+					needs(t, newReads)
+				}
 				sandbox := map[string]string{"on-request": "read-only", "never": "workspace-write"}[policy]
 				r := newReal(t, "approval_policy = \""+policy+"\"\nsandbox_mode = \""+sandbox+"\"", providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{
 					"cmd": "apply_patch <<'EOF'\n*** Begin Patch\n" + tt.patch + "*** End Patch\nEOF\n",

@@ -118,7 +118,9 @@ func (r *turn) asksTwice() bool { return strings.HasPrefix(string(r.settings.now
 func reviewed(call string, o *openItem, act *apptypes.ReviewAction) (s *protocol.Refused, known bool) {
 	s, known = &protocol.Refused{}, true
 	if o != nil && !o.twice {
-		s = subject(&o.item)
+		if s = subject(&o.item); o.patch != nil {
+			s.Changes = o.patch.Changes
+		}
 	}
 	switch act.Type {
 	case apptypes.GuardianApprovalReviewActionCommand:
