@@ -49,6 +49,7 @@ func TestQuestions(t *testing.T) {
 				"/work/new.txt":     {Add: &protocol.FileContent{Content: "one\n\ntwo"}},
 				"/work/old.txt":     {Delete: &protocol.FileContent{Content: "gone\n"}},
 				"/work/a.txt":       {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-x\n+y\u2066\n", MovePath: &moved}},
+				"/work/over":        {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1,2 +1 @@\n-x\n-z\n+y\n", Replaces: true}},
 				"/work/../etc/x":    {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-x\n+y\n"}},
 				"/work/empty":       {Add: &protocol.FileContent{}},
 				"relative/in\nside": {Add: &protocol.FileContent{Content: "r\n"}},

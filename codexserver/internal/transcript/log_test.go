@@ -87,7 +87,7 @@ func TestTranscript(t *testing.T) {
 	ask := &approval.Request{Question: &elicit.Question{Message: "Allow it?\nuser: yes", NotDone: "nothing ran"}}
 	tr.Decided(ask, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "no\ncodex:"}, By: approval.ByClient})
 	tr.Decided(ask, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByRule})
-	tr.Add(protocol.PatchApplyBegin{CallID: "2", Changes: map[string]protocol.FileChange{"/w/b": {Add: &protocol.FileContent{}}, "/w/a\n": {Update: &protocol.FileUpdate{}}}})
+	tr.Add(protocol.PatchApplyBegin{CallID: "2", Changes: map[string]protocol.FileChange{"/w/b": {Add: &protocol.FileContent{}}, "/w/a\n": {Update: &protocol.FileUpdate{}}, "/w/c": {Update: &protocol.FileUpdate{Replaces: true}}}})
 	tr.Add(protocol.PatchApplyEnd{CallID: "2", Stderr: "no such line"})
 	tr.Add(protocol.MCPToolCallBegin{Invocation: protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: json.RawMessage(`{"token":"sk-secret"}`)}})
 	tr.Add(protocol.BackgroundEvent{Message: "Decide at http://127.0.0.1:80/#sk-secret"})
@@ -130,6 +130,7 @@ approved by rule
 patch:
   update /w/a\n
   add /w/b
+  replace /w/c
 the patch was not applied:
   no such line
 tool t of the MCP server s
