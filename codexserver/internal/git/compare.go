@@ -144,6 +144,8 @@ func (l *look) lay(ctx context.Context, names []string) (pairs bool, err error) 
 			continue
 		case kept:
 			err = was.put(name, before, data)
+		case !differed && !l.after.new[name] && l.tracked[name].exists() && l.tracked[name] == after:
+			err = was.put(name, after, now) // nobody has touched it
 		case !differed && !l.after.new[name]:
 			clean = append(clean, name)
 		}
@@ -175,7 +177,7 @@ func (l *look) checkOut(ctx context.Context, was, is *folder, names []string) er
 			why = "git could not make the diff"
 		case info.Size() > maxContent:
 			why = notStored
-		case known && info.Mode().IsRegular() && info.Size() != s.size: // if git converts line ends, all of a file are LF or all are CR LF
+		case known && info.Mode().IsRegular() && info.Size() != s.size && !was.endLines(name, s.size):
 			why = converted
 		case info.Mode().IsRegular() && l.modeless():
 			_ = was.top.Chmod(file, 0o600)
@@ -189,6 +191,21 @@ func (l *look) checkOut(ctx context.Context, was, is *folder, names []string) er
 }
 
 var crlf = []byte("\r\n")
+
+// endLines gives a file the other line ends if it has a size with them, and reports whether it has. If git converts those of a file,
+// all are LF or all are CR LF.
+func (f *folder) endLines(name string, size int64) bool {
+	data, err := f.top.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		return false
+	}
+	for _, end := range [][]byte{[]byte("\n"), crlf} {
+		if data = bytes.ReplaceAll(bytes.ReplaceAll(data, crlf, []byte("\n")), []byte("\n"), end); int64(len(data)) == size {
+			return f.top.WriteFile(filepath.FromSlash(name), data, 0o600) == nil
+		}
+	}
+	return false
+}
 
 // compareOthers adds the changes of what git does not store, and of files that are not known.
 func (l *look) compareOthers() {
