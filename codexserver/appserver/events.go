@@ -247,8 +247,11 @@ func (r *turn) ran(key itemKey, it apptypes.Item) {
 		r.host.Emit(protocol.MCPToolCallEnd{CallID: it.ID, Invocation: invocation(&it), Duration: took, Result: toolResult(&it)})
 	case apptypes.ThreadItemFileChange:
 		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == apptypes.PatchApplyStatusCompleted, Stderr: status}
-		if end.Success {
+		switch {
+		case end.Success:
 			end.Stdout = o.patchSummary()
+		case status == "":
+			end.Stderr = notApplied
 		}
 		r.host.Emit(end)
 	default:

@@ -9,6 +9,10 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
+// notApplied is all that is known of a patch that failed. Codex applies one file after another, and tells its model alone why it
+// stopped.
+const notApplied = "Codex could not apply all of it, and does not say why; some of its files may be changed"
+
 // announce looks at what a patch will destroy, which Codex does not say. A patch that has begun may be written already.
 func (r *turn) announce(it *apptypes.Item, begun bool) *patch.Announced {
 	return patch.Announce(patch.Folder{Path: r.settings.now.Cwd}, fileChanges(it.Changes), begun)

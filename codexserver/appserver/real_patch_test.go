@@ -66,6 +66,9 @@ func TestRealLostFiles(t *testing.T) {
 				}
 				var begun []string
 				for _, m := range h.all() {
+					if e, ok := m.(protocol.PatchApplyEnd); ok && (e.Success || e.Stderr == "") == strings.HasPrefix(name, "a folder") {
+						t.Errorf("it ended with %+v", e)
+					}
 					if e, ok := m.(protocol.PatchApplyBegin); ok {
 						for path, c := range e.Changes {
 							kind := c.Kind()

@@ -49,9 +49,9 @@ type TurnResult struct {
 	Unknown []Unknown `json:"unknown,omitzero" about:"Not looked at: path, why."`
 	// Commands are the commands that ran, in the order of their start.
 	Commands []Command `json:"commands" parts:"true" about:"approvedBy: if a question was asked."`
-	// Refused is what was not approved, in the order of the decisions. A turn that is completed may
+	// Refused is what was not approved, in the order of the decisions, and then what failed. A turn that is completed may
 	// have refusals.
-	Refused []Refusal `json:"refused" about:"What was not approved, so not done: kind, what, cwd, why, by, reason."`
+	Refused []Refusal `json:"refused" about:"What was not approved, so not done; of kind failed a patch that could not be applied: kind, what, cwd, why, by, reason."`
 	// Truncated says how much is left out.
 	Truncated Truncated `json:"truncated,omitzero" about:"How much is left out, and where to see it."`
 }
@@ -214,9 +214,12 @@ func (c Command) String() string {
 	return fmt.Sprintf("%s (exit %d)", c.Command, *c.ExitCode)
 }
 
-// Refusal is something that was not approved.
+// RefusedFailed is the kind of a patch that was to be applied and could not be, by the engine, and that no later patch made up for.
+const RefusedFailed = "failed"
+
+// Refusal is something that was not approved, or that failed.
 type Refusal struct {
-	// Kind is command, patch, access, host or other.
+	// Kind is command, patch, access, host, failed or other.
 	Kind string `json:"kind"`
 	// What is the command as a person writes it, the paths of the patch, the host, or the question.
 	What string `json:"what"`
@@ -236,7 +239,7 @@ func (r Refusal) String() string {
 	switch r.Kind {
 	case "command":
 		done = "run"
-	case "patch":
+	case "patch", RefusedFailed:
 		done = "applied"
 	case "access":
 		done = "given"

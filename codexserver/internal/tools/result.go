@@ -80,7 +80,7 @@ func notDone(did *turn.Result) []string {
 	left := did.Truncated.Refused
 	for _, r := range slices.Backward(did.Refused) {
 		r.What, _ = elicit.ShowCode(r.What)
-		if r.Kind == "patch" {
+		if r.Kind == "patch" || r.Kind == protocol.RefusedFailed {
 			r.What = "changes of " + r.What
 		}
 		r.Why = plain.Brief(strings.TrimPrefix(r.Why, "not run: "))

@@ -552,6 +552,43 @@ func TestRefusedByPolicy(t *testing.T) {
 	}
 }
 
+// TestFailedPatch checks that the result names a patch that was to be applied and failed, as data and in the text for the model,
+// once and only if nothing made up for it.
+func TestFailedPatch(t *testing.T) {
+	patch := func(host engine.Host, call, path, stderr string) {
+		host.Emit(protocol.PatchApplyBegin{CallID: call, Changes: map[string]protocol.FileChange{path: {Add: &protocol.FileContent{}}}})
+		host.Emit(protocol.PatchApplyEnd{CallID: call, Success: stderr == "", Stderr: stderr})
+	}
+	for name, tt := range map[string]struct {
+		emit func(engine.Host)
+		want string // the refusals
+		said string // to the model
+	}{
+		"failed": {func(h engine.Host) { patch(h, "1", "/work/y", "nothing was changed: permission denied\n") },
+			`"refused":[{"kind":"failed","what":"/work/y","why":"nothing was changed: permission denied","by":"engine"}]`, "\\nNot applied: changes of `/work/y` (nothing was changed: permission denied)"},
+		"another one was applied": {func(h engine.Host) { patch(h, "1", "/work/y", "no"); patch(h, "2", "/work/z", "") },
+			`"refused":[{"kind":"failed","what":"/work/y","why":"no","by":"engine"}]`, "Not applied: changes of `/work/y` (no)"},
+		"a later one was applied": {func(h engine.Host) { patch(h, "1", "/work/y", "no"); patch(h, "2", "/work/y", "") }, `"refused":[]`, ""},
+		"in two tries":            {func(h engine.Host) { patch(h, "1", "/work/y", "no"); patch(h, "1", "/work/y", "still no") }, `"refused":[{"kind":"failed","what":"/work/y","why":"still no","by":"engine"}]`, ""},
+		"declined":                {func(h engine.Host) { patch(h, "1", "/work/y", protocol.ExecDeclined) }, `"refused":[]`, ""},
+		"stopped, then refused": {func(h engine.Host) {
+			patch(h, "1", "/work/y", "the sandbox")
+			h.Emit(protocol.BackgroundEvent{Refused: &protocol.Refused{CallID: "1", Tool: "apply_patch", Reason: "nobody"}})
+		}, `"refused":[{"kind":"other","what":"apply_patch","why":"nobody","by":"policy","reason":"policy"}]`, ""},
+		"never begun": {func(h engine.Host) { h.Emit(protocol.PatchApplyEnd{CallID: "1", Stderr: "what"}) }, `"refused":[]`, ""},
+	} {
+		e := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
+			tt.emit(host)
+			host.Emit(protocol.TaskComplete{LastAgentMessage: new("I wrote it.")})
+			return nil
+		})
+		result := servertest.Connect(t, codexserver.New(e, nil), nil).CallTool(t, "codex", `{"prompt":"p"}`)
+		if !strings.Contains(result, tt.want) || !strings.Contains(result, tt.said) || strings.Contains(result, "Not applied") != strings.Contains(tt.want, "failed") {
+			t.Errorf("%s: %s", name, result)
+		}
+	}
+}
+
 // newListener returns an engine whose turns end when the prompt, or a message within the turn, says "end".
 func newListener() *servertest.Engine {
 	e := &servertest.Engine{Messages: make(chan string, 1)}

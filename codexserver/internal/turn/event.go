@@ -172,6 +172,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 		s.Line = t.begins(m, m.CallID, record.Subject{Kind: record.KindPatch, Changes: record.ChangesOf(m.Changes, false)})
 		if t.status != ending && !t.over() {
 			t.folder.patches.Begin(m)
+			t.failed.begin(m)
 		}
 	case protocol.PatchApplyEnd:
 		m.TurnID = cmp.Or(m.TurnID, id)
@@ -187,6 +188,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 		}
 		if t.status != ending && !t.over() {
 			t.folder.patches.End(m)
+			t.failed.end(m, &t.dropped.Refused)
 		}
 	case protocol.MCPToolCallBegin: // without its arguments, which may contain secrets
 		log.Entry("tool "+transcript.Line(m.Invocation.Tool)+" of the MCP server "+transcript.Line(m.Invocation.Server), "")
@@ -245,6 +247,7 @@ func (t *Turn) ruled(m protocol.BackgroundEvent) *record.Line {
 	if r == nil {
 		r = m.Allowed
 	} else {
+		t.failed.forget(r.CallID)
 		by := cmp.Or(approval.Decider(r.By), approval.ByPolicy)
 		t.refuse("other", r, by, string(by))
 	}
@@ -317,6 +320,7 @@ func (t *Turn) Decided(r *approval.Request, d approval.Decision) {
 	if d.Decision.Approves() {
 		return
 	}
+	t.failed.forget(r.Call())
 	kind, refused := "other", protocol.Refused{Reason: d.ForModel()}
 	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:

@@ -148,6 +148,7 @@ func TestTurn(t *testing.T) {
 				{Kind: "command", What: "rm x", Why: "never", By: string(approval.ByPolicy), Reason: "policy"},
 				{Kind: "patch", What: filepath.Join(dir, "a"), Why: "no patch", By: string(approval.ByPolicy), Reason: "policy"},
 				{Kind: "other", What: "web", Why: "no web", By: string(approval.ByPolicy), Reason: "policy"},
+				{Kind: "failed", What: filepath.Join(dir, "b"), Why: "it does not fit", By: "engine"},
 			},
 			Truncated: protocol.Truncated{Commands: 2}, ChangesFrom: protocol.ChangesFromEvents,
 			Changes: []protocol.Change{{Path: "a", Kind: "add", Added: new(2), Removed: new(0), By: protocol.ByPatch}},
