@@ -31,7 +31,7 @@ type askOptions struct {
 	lastly     string // the check
 	demo, json bool
 	again      string   // the command that goes on with a conversation
-	left       []string // the keys that it leaves out
+	left       []string // the flags that it leaves out
 }
 
 func (o *options) askCommand() *cobra.Command {

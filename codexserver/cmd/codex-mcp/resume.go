@@ -59,15 +59,18 @@ func (c *configuration) ready(ctx context.Context, e *choice, task *terminal.Tas
 }
 
 // repeated returns the command and the flags that were given, as a shell takes them, to go on with a conversation, which has its
-// folder. It leaves out what is not known to be public, and returns the keys.
+// folder. It leaves out what is not known to be public, and returns which flags that are. A check is a line for a shell, which may have
+// keys in it.
 func (a *askOptions) repeated(flags *pflag.FlagSet) (line string, left []string) {
 	words := []string{a.name, "ask"}
 	_ = flags.ParseAll(a.line, func(f *pflag.Flag, value string) error { // which was parsed before
 		switch {
 		case f.Name == "resume", f.Name == "cd":
-		case f.Name == "config" && !public.Get().MatchString(value):
+		case f.Name == "check":
+			left = append(left, "--check")
+		case f.Name == "config" && !isPublic(value):
 			key, _, _ := strings.Cut(value, "=")
-			left = append(left, key)
+			left = append(left, "-c "+key)
 		case f.Shorthand != "":
 			words = append(words, "-"+f.Shorthand, value)
 		case f.NoOptDefVal != "":
@@ -78,6 +81,12 @@ func (a *askOptions) repeated(flags *pflag.FlagSet) (line string, left []string)
 		return nil
 	})
 	return elicit.ShowCommand(words), left
+}
+
+// isPublic reports whether KEY=VALUE is known to hold no secret.
+func isPublic(value string) bool {
+	key, _, _ := strings.Cut(value, "=")
+	return public.Get().MatchString(value) && key != "calls" && key != "calls.check"
 }
 
 // public matches KEY=VALUE that holds no secret: by the key, or a name of a variable or an address that has the form of one.

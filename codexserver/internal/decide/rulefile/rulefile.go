@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -96,8 +98,17 @@ func (s *Store) List() ([]Kept, error) {
 	return c.Rules, nil
 }
 
-// isOurs returns an error if commands were able to write the file.
+// isOurs returns an error if commands were able to write the file, or other users can.
 func (s *Store) isOurs() error {
+	folder := filepath.Dir(s.path)
+	switch info, err := os.Stat(folder); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case !safefile.IsOwn(info):
+		return fmt.Errorf("%s: other users can write in its folder, so that another file can take its place: run %s",
+			s.path, shellword.Show(runtime.GOOS, "chmod", "go-w", folder))
+	}
 	if s.options.Writable != nil && box.Reaches(filepath.Dir(s.path), s.options.Writable()...) {
 		return fmt.Errorf("%s: commands can write this file", s.path)
 	}

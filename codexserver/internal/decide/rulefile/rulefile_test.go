@@ -1,6 +1,7 @@
 package rulefile_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -136,16 +137,19 @@ func TestFilesThatAllowNothing(t *testing.T) {
 		{"no number", strings.Replace(file, `"number":1`, `"number":0`, 1), "in order", 0o600},
 		{"a number twice", strings.Replace(file, rule, rule+","+rule, 1), "in order", 0o600},
 		{"open for others", file, "other users", 0o666},
+		{"in a folder open for others", file, "other users can write in its folder", 0o600},
+		{"in a folder open for a group", file, "other users can write in its folder", 0o600},
 		{"as large as may be", file + strings.Repeat(" ", 1<<20-len(file)), "", 0o600},
 		{"too large", file + strings.Repeat(" ", 1<<20-len(file)+1), "more than 1048576 bytes", 0o600},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.mode != 0o600 && runtime.GOOS == "windows" {
+			folder := map[string]os.FileMode{"in a folder open for others": 0o757, "in a folder open for a group": 0o770}[tt.name]
+			if (tt.mode != 0o600 || folder != 0) && runtime.GOOS == "windows" {
 				t.Skip("files have no modes here")
 			}
 			s := newStore(t.TempDir())
 			boxtest.Lay(t, filepath.Dir(s.Path()), "rules.json="+tt.content)
-			must.OK(t, os.Chmod(s.Path(), tt.mode))
+			must.OK(t, os.Chmod(s.Path(), tt.mode), os.Chmod(filepath.Dir(s.Path()), cmp.Or(folder, 0o700)))
 			_, ok, err := s.Allows(question(dir), "")
 			if ok != (tt.want == "") || err == nil == (tt.want != "") {
 				t.Fatalf("allowed %t, error %v", ok, err)

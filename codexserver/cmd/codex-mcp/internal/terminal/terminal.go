@@ -41,7 +41,7 @@ type Task struct {
 	// Program is the command that continues the conversation, such as "codex-mcp ask", with its flags as a shell takes them.
 	// Empty means that none can.
 	Program string
-	// Left are the keys whose values Program does not repeat, because they may be secrets.
+	// Left are the flags, -c with its key, whose values Program does not repeat, because they may be secrets.
 	Left []string
 }
 
@@ -364,7 +364,7 @@ func (s *session) foot(worked bool) {
 	if s.opened && s.task.Program != "" && (s.task.Resume != "" || s.p.failure == "" || worked) { // else there is nothing to continue
 		rows = append(rows, fmt.Sprintf(`continue with: %s --resume %s "…"`, s.task.Program, word(s.thread)))
 		if len(s.task.Left) > 0 {
-			rows = append(rows, "and again with -c "+Row(strings.Join(s.task.Left, ", -c "))+", whose values may be secrets")
+			rows = append(rows, "and again with "+Row(strings.Join(s.task.Left, ", "))+", whose values may be secrets")
 		}
 	}
 	if len(rows) > 0 {
