@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -27,10 +29,11 @@ const (
 const maxOwnDoc = 1 << 20
 
 // userInstructions returns the rules of the user and of the project, "" without any. They
-// are those in $CODEX_HOME, a separator, and the file of each folder from the git root
-// down to cwd. A warning says which file was cut or left out, and why.
+// are those in $CODEX_HOME, a separator, and the file of each folder from the project's
+// root down to cwd. A warning says which file was cut or left out, and why.
 func userInstructions(cfg *config.Config) (text string, warnings []string, err error) {
-	root := git.Root(cfg.Cwd)
+	repository := git.Root(cfg.Cwd)
+	root := projectRoot(cfg, repository)
 	home := below(cfg.Home, root) // such as when the user's home is a repository
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	// The user's own file may be a link to any file, unless its folder is in the workspace.
@@ -57,6 +60,9 @@ func userInstructions(cfg *config.Config) (text string, warnings []string, err e
 	left := cfg.ProjectDocMaxBytes
 	for _, dir := range foldersDown(root, cfg.Cwd) {
 		bound := root
+		if paths.Below(dir, repository) && paths.Below(repository, root) { // which others may have written
+			bound = repository
+		}
 		if root == "" || home {
 			bound = dir
 		}
@@ -90,6 +96,25 @@ func userInstructions(cfg *config.Config) (text string, warnings []string, err e
 		own += "\n\n--- project-doc ---\n\n"
 	}
 	return own + text, warnings, nil
+}
+
+// projectRoot returns the nearest folder from cwd upwards that has one of the markers, "" if none has. A .git counts only
+// if it is a repository for git.
+func projectRoot(cfg *config.Config, repository string) string {
+	for dir := cfg.Cwd; ; dir = filepath.Dir(dir) {
+		if slices.ContainsFunc(cfg.ProjectRootMarkers, func(marker string) bool {
+			if marker == ".git" {
+				return dir == repository
+			}
+			_, err := os.Stat(filepath.Join(dir, marker))
+			return err == nil
+		}) {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
 }
 
 // foldersDown returns the folders from root down to cwd; only cwd when root is "".

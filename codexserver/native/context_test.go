@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -131,6 +132,71 @@ func TestRulesOfAFolder(t *testing.T) {
 			}
 			must.Equal(t, "rules", tt.want, got)
 		})
+	}
+}
+
+// TestRootOfAProject checks from which folder on rules are looked for, as measured with Codex 0.171.0.
+func TestRootOfAProject(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, config string
+		marks        []string // files; one that ends in .git is a repository
+		want         string
+	}{
+		{"no key, no repository", "", []string{".proj"}, "deep"},
+		{"no key, a repository", "", []string{".git"}, "root mid deep"},
+		{"a file", `[".proj"]`, []string{".proj"}, "root mid deep"},
+		{"a folder", `[".hg"]`, []string{".hg/store"}, "root mid deep"},
+		{"the nearest", `[".proj"]`, []string{".proj", "a/.proj"}, "mid deep"},
+		{"the nearest of two", `[".x", ".proj"]`, []string{".x", "a/.proj"}, "mid deep"},
+		{"in the folder itself", `[".proj"]`, []string{".proj", "a/b/.proj"}, "deep"},
+		{"a repository is none", `[".proj"]`, []string{".git"}, "deep"},
+		{"a repository among them", `[".git", ".proj"]`, []string{".proj", "a/.git"}, "mid deep"},
+		{"none", `[]`, []string{".git", ".proj"}, "deep"},
+		{"a path", `["c/d"]`, []string{"c/d"}, "root mid deep"},
+		{"no pattern", `["*.proj"]`, []string{"x.proj"}, "deep"},
+		{"a blank", `[""]`, nil, "deep"},
+		{"another folder's", `["../AGENTS.md"]`, nil, "deep"},
+		{"above", `[".proj"]`, nil, "deep"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			config := ""
+			if tt.config != "" {
+				config = "project_root_markers = " + tt.config
+			}
+			b := setup(t, config, native.Limits{}, providertest.Say("ok"))
+			for folder, rule := range map[string]string{"": "root", "a": "mid", "a/b": "deep"} {
+				write(t, filepath.Join(b.cwd, folder, "AGENTS.md"), rule)
+			}
+			for _, name := range tt.marks {
+				if folder, ok := strings.CutSuffix(name, ".git"); ok {
+					repository(t, filepath.Join(b.cwd, folder))
+				} else {
+					write(t, filepath.Join(b.cwd, name), "")
+				}
+			}
+			b.cwd = filepath.Join(b.cwd, "a", "b")
+			turn(t, b.start(t, &host{}, protocol.Config{}), say("hi"))
+			must.Equal(t, "rules", "<user_instructions>\n\n"+strings.ReplaceAll(tt.want, " ", "\n\n")+"\n\n</user_instructions>", userMessages(t, b.provider.Requests()[0])[0])
+		})
+	}
+}
+
+// TestLinksOfAProject checks that the rules of a repository are no link out of it, also in a larger project.
+func TestLinksOfAProject(t *testing.T) {
+	testenv.NeedsLinks(t)
+	b := setup(t, `project_root_markers = [".proj"]`, native.Limits{}, providertest.Say("ok"))
+	write(t, filepath.Join(b.cwd, ".proj"), "")
+	write(t, filepath.Join(b.cwd, "shared.md"), "shared")
+	repository(t, filepath.Join(b.cwd, "a"))
+	must.OK(t, os.Symlink("shared.md", filepath.Join(b.cwd, "AGENTS.md")))
+	must.OK(t, os.Symlink("../shared.md", filepath.Join(b.cwd, "a", "AGENTS.md")))
+	b.cwd = filepath.Join(b.cwd, "a")
+	h := &host{}
+	turn(t, b.start(t, h, protocol.Config{}), say("hi"))
+	must.Equal(t, "rules", "<user_instructions>\n\nshared\n\n</user_instructions>", userMessages(t, b.provider.Requests()[0])[0])
+	if warning := strings.Join(h.news(), ""); !strings.Contains(warning, "leads out of "+b.cwd) {
+		t.Errorf("warning %q", warning)
 	}
 }
 

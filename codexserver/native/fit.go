@@ -107,7 +107,7 @@ func (t *turn) hopeless() bool {
 
 // requestSize estimates the tokens of the next request.
 func (t *turn) requestSize() int64 {
-	tokens := estimateText(t.conv.prompts.instructions) + estimateAll(t.conv.history.items)
+	tokens := estimateText(t.instructions()) + estimateAll(t.conv.history.items)
 	for _, tool := range t.offer() {
 		tokens += estimateText(tool.Name + tool.Description + string(tool.Parameters))
 	}

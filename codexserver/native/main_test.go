@@ -1,12 +1,14 @@
 package native_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine/enginetest"
@@ -40,10 +42,15 @@ func playServer() {
 	mux := &jsonrpc.Mux{}
 	peer := jsonrpc.NewPeer(jsonrpc.Stdio(), mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
 	mux.HandleRaw("initialize", func(context.Context, json.RawMessage) (any, error) {
-		return json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"toy","version":"1"}}`), nil
+		return json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"instructions":` +
+			cmp.Or(os.Getenv("INSTRUCTIONS"), "null") + `,"serverInfo":{"name":"toy","version":"1"}}`), nil
 	})
+	var changed atomic.Bool
 	mux.HandleRaw("tools/list", func(context.Context, json.RawMessage) (any, error) {
-		return json.RawMessage(`{"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"x":{"type":"string"}}}},
+		if changed.Load() {
+			return json.RawMessage(`{"tools":[{"name":"change"},{"name":"later"}]}`), nil
+		}
+		return json.RawMessage(`{"tools":[{"name":"change"},{"name":"echo","inputSchema":{"type":"object","properties":{"x":{"type":"string"}}}},
 {"name":"ask me","inputSchema":{}},{"name":"fail","inputSchema":{"type":"object"}},{"name":"flood","inputSchema":{"type":"object"}},{"name":"die","inputSchema":{"type":"object"}},{"inputSchema":7}]}`), nil
 	})
 	mux.HandleRaw("tools/call", func(ctx context.Context, params json.RawMessage) (any, error) {
@@ -66,6 +73,11 @@ func playServer() {
 			return nil, &jsonrpc.Error{Code: -32000, Message: strings.Repeat("out of order ", 1<<16)}
 		case "die":
 			os.Exit(3)
+		case "change":
+			changed.Store(true)
+			if err := peer.Notify(ctx, "notifications/tools/list_changed", nil); err != nil {
+				return nil, err
+			}
 		}
 		type block struct {
 			Type string `json:"type"`

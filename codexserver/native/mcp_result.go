@@ -24,16 +24,18 @@ const (
 
 // resultOf returns what the model gets of a result of an MCP server: its content blocks as JSON text,
 // and its pictures as pictures. Remarks take the place of other data that is no text. Without a text it
-// also gets the structured content.
+// also gets the structured content, and reads that a call failed which did.
 func resultOf(result stdjson.RawMessage) (out tool.Result) {
 	var r struct {
+		IsError    jsontext.Value `json:"isError"` // another type is none
 		Content    jsontext.Value `json:"content"`
 		Structured jsontext.Value `json:"structuredContent"`
 	}
-	if json.Unmarshal(result, &r) != nil || r.Content == nil && r.Structured == nil {
+	if json.Unmarshal(result, &r) != nil || r.Content == nil && r.Structured == nil && string(r.IsError) != "true" {
 		r.Content = jsontext.Value(result)
 	}
 	var blocks []jsontext.Value
+	failed := ""
 	if r.Content == nil || json.Unmarshal(r.Content, &blocks) == nil { // null has no blocks
 		blank, data := true, false
 		for i, raw := range blocks {
@@ -52,6 +54,13 @@ func resultOf(result stdjson.RawMessage) (out tool.Result) {
 		if structured && data && len(r.Structured) <= maxBeside {
 			blocks = append(blocks, textBlock(string(r.Structured)))
 		}
+		if blank && string(r.IsError) == "true" {
+			failed = "tool call error: the tool failed"
+			if !data && !structured {
+				return tool.Result{Output: failed + " and did not say why"}
+			}
+			failed += ": "
+		}
 		r.Content, _ = json.Marshal(blocks, jsontext.AllowInvalidUTF8(true)) // they were read
 		if structured && !data {
 			r.Content = r.Structured
@@ -60,7 +69,7 @@ func resultOf(result stdjson.RawMessage) (out tool.Result) {
 	if err := r.Content.Compact(); err != nil {
 		return tool.Result{Output: fmt.Sprintf("tool call error: the result cannot be read: %v", err)}
 	}
-	out.Output = cutOutput(string(r.Content))
+	out.Output = failed + cutOutput(string(r.Content))
 	return out
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
 )
@@ -254,5 +255,94 @@ func TestOwnServerIsLeftOut(t *testing.T) {
 		if n := strings.Count(log.String(), "is left out: it is this server"); (n == 2) == tt.offered {
 			t.Errorf("self %q: logged %d times:\n%s", tt.self, n, log.String())
 		}
+	}
+}
+
+// TestChangedToolsOfMCPServers has a server whose tools change in a call: the next request of the turn offers the new ones,
+// and no request those that went.
+func TestChangedToolsOfMCPServers(t *testing.T) {
+	t.Parallel()
+	call := func(id, name string) providertest.Turn {
+		return providertest.Call(providertest.ToolCall{ID: id, Name: "toy__" + name, Arguments: `{}`})
+	}
+	b := setup(t, toy(`disabled_tools = ["fail"]`), native.Limits{}, call("a", "change"), call("b", "later"), call("c", "echo"), providertest.Say("ok"))
+	turn(t, b.start(t, &host{}, protocol.Config{}), say("go"))
+	for i, r := range b.provider.Requests() {
+		for name, offered := range map[string]bool{"change": true, "echo": i == 0, "later": i > 0, "fail": false} {
+			must.Equal(t, fmt.Sprintf("request %d offers %s", i, name), offered, strings.Contains(string(r.Body), `"name":"toy__`+name+`","description"`))
+		}
+	}
+	outputs := b.provider.Requests()[3].ToolOutputs()
+	for i, want := range []string{"echo:", "echo:", "unsupported call: toy__echo; the tools are "} {
+		if !strings.Contains(outputs[i].Output, want) {
+			t.Errorf("output %d of %q, want %q", i, outputs, want)
+		}
+	}
+}
+
+// TestInstructionsOfMCPServers has what servers say about their use, and what the model reads of it.
+func TestInstructionsOfMCPServers(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 16<<10)
+	for _, tt := range []struct{ name, said, config, want string }{
+		{"none", ``, "", ""},
+		{"some", `"  Call echo first.\n"`, "", "## \"toy\"\n\nCall echo first."},
+		{"blank", `" \n"`, "", ""},
+		{"a number", `7`, "", ""},
+		{"long", `"` + long + `yz"`, "", long + " [cut: 16386 bytes in all]"},
+		{"of no tools", `"Call echo first."`, "enabled_tools = []", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, strings.Replace(toy(tt.config), "env = { ", fmt.Sprintf("env = { INSTRUCTIONS = %q, ", tt.said), 1), native.Limits{}, providertest.Say("one"), providertest.Say("two"))
+			c := b.start(t, &host{}, protocol.Config{})
+			turn(t, c, say("hi"))
+			turn(t, c, say("again"))
+			for i, r := range b.provider.Requests() {
+				var body struct {
+					Messages []struct{ Content string }
+				}
+				must.OK(t, json.Unmarshal(r.Body, &body))
+				_, after, found := strings.Cut(body.Messages[0].Content, "# MCP servers\n")
+				if found != (tt.want != "") || !strings.HasSuffix(after, tt.want) {
+					t.Errorf("request %d: the first message ends in %q, want %q", i, after, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// TestEnvironmentOfMCPServers starts a server that prints its environment.
+func TestEnvironmentOfMCPServers(t *testing.T) {
+	testenv.NeedsUnix(t, "sh")
+	environ := []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "LC_ALL=de_DE.UTF-8", "LC_TIME=C", "TERM=dumb", "TZ=UTC", "DISPLAY=:0", "A_KEY=1", "OPENAI_API_KEY=2", "EMPTY="}
+	const usual = "LANG=C.UTF-8 LC_ALL=de_DE.UTF-8 TERM=dumb TZ=UTC"
+	for _, tt := range []struct{ name, config, want, warning string }{
+		{"usual", "", usual, ""},
+		{"names", `env_vars = ["A_KEY", "OPENAI_API_KEY", "EMPTY", "NO_SUCH", "", "a_key", "DISPLAY=:0"]`, "A_KEY=1 EMPTY= LANG=C.UTF-8 LC_ALL=de_DE.UTF-8 OPENAI_API_KEY=2 TERM=dumb TZ=UTC", ""},
+		{"tables", `env_vars = [{ name = "A_KEY" }, "DISPLAY", { name = "LC_TIME", source = "local" }]`, "A_KEY=1 DISPLAY=:0 LANG=C.UTF-8 LC_ALL=de_DE.UTF-8 LC_TIME=C TERM=dumb TZ=UTC", ""},
+		{"env wins", "env_vars = [\"A_KEY\"]\nenv.A_KEY = \"own\"\nenv.TZ = \"CET\"", "A_KEY=own LANG=C.UTF-8 LC_ALL=de_DE.UTF-8 TERM=dumb TZ=CET", ""},
+		{"elsewhere", `env_vars = ["EMPTY", { name = "A_KEY", source = "remote" }]`, "", "env_vars.1: A_KEY is on another machine, and the server runs on this one"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "environ")
+			b := setup(t, fmt.Sprintf("---\n[mcp_servers.toy]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"env >%s; PLAY='mcp server' exec %s\"]\n%s\n", file, os.Args[0], tt.config), native.Limits{}, providertest.Say("ok"))
+			b.engine = open(t, native.Options{CodexHome: b.home, Environ: environ})
+			h := &host{}
+			turn(t, b.start(t, h, protocol.Config{}), say("hi"))
+			if warning := strings.Join(h.news(), ""); !strings.Contains(warning, tt.warning) || tt.warning == "" && warning != "" {
+				t.Fatalf("warning %q, want %q", warning, tt.warning)
+			}
+			var got []string
+			if tt.warning == "" {
+				got = strings.Fields(string(read(t, file)))
+			}
+			got = slices.DeleteFunc(got, func(entry string) bool {
+				name, _, _ := strings.Cut(entry, "=")
+				return slices.Contains([]string{"PATH", "PWD", "OLDPWD", "SHLVL", "_"}, name) // the shell has made most of them
+			})
+			slices.Sort(got)
+			must.Equal(t, "environment", tt.want, strings.Join(got, " "))
+		})
 	}
 }

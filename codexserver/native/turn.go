@@ -164,6 +164,7 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 // loop requests responses of the model and runs their calls until a response has none.
 func (t *turn) loop(ctx context.Context) error {
 	for {
+		t.hearChanges(ctx)
 		resp, err := t.respond(ctx)
 		if err != nil {
 			return err
@@ -229,7 +230,7 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 func (t *turn) nextRequest() *model.Request {
 	req := &model.Request{
 		Model:          t.conv.provider().cfg.Model,
-		Instructions:   t.conv.prompts.instructions,
+		Instructions:   t.instructions(),
 		Items:          t.conv.history.items,
 		Tools:          t.offer(),
 		SeveralCalls:   t.conv.engine.fileTools(t.conv.cfg),

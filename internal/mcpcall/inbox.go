@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -99,6 +100,12 @@ func (s *Session) listen(box *inbox, name func() string) (deaf func()) {
 
 // notified passes a notification to the call that it names: by the id of its request, or by the task.
 func (s *Session) notified(r *jsonrpc.Request) {
+	if r.Method == mcptypes.NotificationsToolsListChanged.Name() {
+		if s.o.ToolsChanged != nil {
+			s.o.ToolsChanged()
+		}
+		return
+	}
 	var p struct {
 		Meta struct {
 			RequestID jsontext.Value `json:"requestId"`

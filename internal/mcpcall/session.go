@@ -32,6 +32,8 @@ type Options struct {
 	// CallOf returns the id of the request that an elicitation/create belongs to, as JSON. It
 	// is asked after the notifications before it. Default: "", none.
 	CallOf func(params json.RawMessage) (request string)
+	// ToolsChanged is called when the server says that its tools have changed. It must not wait. Nil ignores it.
+	ToolsChanged func()
 	// Extensions are the extensions of MCP 2026-07-28 to declare besides tasks.
 	Extensions []string
 	// Silence is how long the server may take to answer server/discover before initialize
@@ -58,6 +60,7 @@ type Session struct {
 	end     context.CancelFunc
 	modern  bool
 	server  mcptypes.Implementation
+	advice  string                    // the server's instructions
 	meta    map[string]jsontext.Value // of the answer to server/discover
 
 	mu   sync.Mutex
@@ -192,6 +195,9 @@ func (s *Session) Ended() bool { return s.ending.Err() != nil }
 // Server returns what the server says about itself.
 func (s *Session) Server() mcptypes.Implementation { return s.server }
 
+// Instructions returns what the server says to a model about its use; "" if it says nothing.
+func (s *Session) Instructions() string { return s.advice }
+
 // Meta returns a member of the _meta with which the server introduced itself, nil if it is missing. A handshake has
 // none.
 func (s *Session) Meta(name string) jsontext.Value { return s.meta[name] }
@@ -205,6 +211,7 @@ func (s *Session) greet(ctx context.Context) error {
 	defer stop()
 	var found struct {
 		SupportedVersions []string                  `json:"supportedVersions"`
+		Instructions      jsontext.Value            `json:"instructions"`
 		Meta              map[string]jsontext.Value `json:"_meta"`
 	}
 	err := s.Request(probe, modern.ServerDiscover.Name(), nil, &found)
@@ -216,6 +223,7 @@ func (s *Session) greet(ctx context.Context) error {
 	case err == nil && slices.Contains(found.SupportedVersions, modern.ProtocolVersion):
 		s.modern, s.meta = true, found.Meta
 		_ = jsonv2.Unmarshal(found.Meta[modern.MetaServerInfo], &s.server) // it may be missing
+		_ = jsonv2.Unmarshal(found.Instructions, &s.advice)                // and so may they
 		return nil
 	case err == nil, errors.As(err, &refused), probe.Err() != nil && ctx.Err() == nil, errors.Is(err, ErrAnswer):
 		if err == nil {
@@ -255,12 +263,14 @@ func (s *Session) initialize(ctx context.Context) error {
 		p.Capabilities.Elicitation = map[string]json.RawMessage{}
 	}
 	var r struct {
-		ServerInfo jsontext.Value `json:"serverInfo"`
+		ServerInfo   jsontext.Value `json:"serverInfo"`
+		Instructions jsontext.Value `json:"instructions"`
 	}
 	if err := s.peer.Call(ctx, mcptypes.Initialize.Name(), p, &r); err != nil {
 		return fmt.Errorf("initialize: %w", err)
 	}
-	_ = jsonv2.Unmarshal(r.ServerInfo, &s.server) // it may be missing
+	_ = jsonv2.Unmarshal(r.ServerInfo, &s.server)   // it may be missing
+	_ = jsonv2.Unmarshal(r.Instructions, &s.advice) // and so may they
 	return mcptypes.NotificationsInitialized.Notify(ctx, s.peer, nil)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
 )
 
 // Config is the configuration of a conversation, from config.toml and the layers over it.
@@ -54,6 +55,9 @@ type Config struct {
 	ProjectDocMaxBytes int64 `json:"project_doc_max_bytes"`
 	// ProjectDocFallbacks are names of files to read where AGENTS.md is missing.
 	ProjectDocFallbacks []string `json:"project_doc_fallback_filenames"`
+	// ProjectRootMarkers are names in the top folder of a project, from which on AGENTS.md is looked for. Without any
+	// it is only looked for in Cwd.
+	ProjectRootMarkers []string `json:"project_root_markers"`
 
 	IncludePlanTool       bool  `json:"include_plan_tool"`
 	IncludeApplyPatchTool bool  `json:"include_apply_patch_tool"`
@@ -184,6 +188,8 @@ type MCPServer struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
+	// EnvVars are variables of the environment that the program gets besides the usual ones.
+	EnvVars []EnvVar `json:"env_vars"`
 	// StartupTimeoutSec is 10 by default, ToolTimeoutSec 60.
 	StartupTimeoutSec float64 `json:"startup_timeout_sec"`
 	ToolTimeoutSec    float64 `json:"tool_timeout_sec"`
@@ -198,6 +204,29 @@ type MCPServer struct {
 	// a tool.
 	DefaultToolsApprovalMode string         `json:"default_tools_approval_mode"`
 	Tools                    map[string]any `json:"tools"`
+}
+
+// EnvVar names a variable of the environment: a name alone, or a table.
+type EnvVar struct {
+	Name string `json:"name"`
+	// Source is where the variable is: "local", which is the default, or "remote".
+	Source string `json:"source"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (v *EnvVar) UnmarshalJSON(b []byte) error {
+	type table EnvVar
+	var into any = (*table)(v)
+	if b[0] == '"' {
+		into = &v.Name
+	}
+	if json.Unmarshal(b, into) != nil || b[0] == '{' && v.Name == "" {
+		return errors.New(`want a name, or a table such as { name = "A_KEY", source = "local" }`)
+	}
+	if v.Source != "" && v.Source != "local" && v.Source != "remote" {
+		return fmt.Errorf("source: %q is not one of local or remote", v.Source)
+	}
+	return nil
 }
 
 // Sandbox returns the sandbox policy as configured.
@@ -376,6 +405,7 @@ func defaults(openAIBaseURL string) layer {
 		"approval_policy":       protocol.ApprovalOnRequest,
 		"sandbox_mode":          protocol.SandboxReadOnly,
 		"project_doc_max_bytes": 32 << 10,
+		"project_root_markers":  []string{".git"},
 		"model_providers": layer{
 			"openai": layer{
 				"name":                 "OpenAI",

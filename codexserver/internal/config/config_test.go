@@ -447,6 +447,32 @@ func TestProfileFiles(t *testing.T) {
 	}
 }
 
+func TestEnvVars(t *testing.T) {
+	for _, tt := range []struct {
+		value string
+		want  []config.EnvVar
+		err   string
+	}{
+		{`[]`, []config.EnvVar{}, ""},
+		{`["A", { name = "B" }, { name = "C", source = "local" }, { name = "D", source = "remote", later = 1 }]`,
+			[]config.EnvVar{{Name: "A"}, {Name: "B"}, {Name: "C", Source: "local"}, {Name: "D", Source: "remote"}}, ""},
+		{`"A"`, nil, "mcp_servers.s.env_vars: want an array, have a string"},
+		{`["A", 7]`, nil, "mcp_servers.s.env_vars.1: want a name, or a table such as"},
+		{`[{ source = "local" }]`, nil, "mcp_servers.s.env_vars.0: want a name, or a table such as"},
+		{`[{ name = 7 }]`, nil, "mcp_servers.s.env_vars.0: want a name, or a table such as"},
+		{`[{ name = "A", source = "x" }]`, nil, `mcp_servers.s.env_vars.0: source: "x" is not one of local or remote`},
+	} {
+		dir := home(t, map[string]string{"config.toml": "[mcp_servers.s]\nenv_vars = " + tt.value + "\n"})
+		c, err := config.Load(config.Layers{Home: dir})
+		if tt.err != "" {
+			must.Fail(t, tt.value, tt.err, err)
+			continue
+		}
+		must.OK(t, err)
+		must.Equal(t, tt.value, tt.want, c.MCPServers["s"].EnvVars)
+	}
+}
+
 func TestAllowedTools(t *testing.T) {
 	for _, tt := range []struct {
 		server string

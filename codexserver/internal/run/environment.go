@@ -35,6 +35,8 @@ type EnvPolicy struct {
 	UseProfile bool `json:"experimental_use_profile"`
 	// Withhold are names that are never inherited, like [Secrets]. Set can still add them. It is no key.
 	Withhold []string `json:"-"`
+	// Named are names of variables that are inherited whatever the fields above say, also secrets. It is no key.
+	Named []string `json:"-"`
 }
 
 // Secrets returns patterns of the keys and tokens that commands never inherit: of model providers, and [ClientSecrets].
@@ -59,10 +61,14 @@ func (p EnvPolicy) environ(system string, environ []string) []string {
 		return strings.Contains(name, "KEY") || strings.Contains(name, "SECRET") || strings.Contains(name, "TOKEN")
 	}
 	never := matcher(slices.Concat(Secrets(), p.Exclude)) // of what is inherited
-	vars := map[string]string{}                           // entries by known name
+	vars, named := map[string]string{}, map[string]bool{} // by known name
+	for _, name := range p.Named {
+		named[known(system, name)] = true
+	}
 	for _, entry := range environ {
 		name, _, ok := strings.Cut(entry, "=")
-		if ok && name != "" && p.inherits(name) && (p.IgnoreDefaultExcludes || !secret(name)) && !never(name) {
+		inherited := named[known(system, name)] || p.inherits(name) && (p.IgnoreDefaultExcludes || !secret(name)) && !never(name)
+		if ok && name != "" && inherited {
 			vars[known(system, name)] = entry
 		}
 	}

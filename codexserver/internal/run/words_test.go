@@ -53,6 +53,9 @@ func TestEnvPolicy(t *testing.T) {
 			"A_B=2", "A_SECRET=s", "CLAUDE_CODE_SSE_PORT=1", "CODEX_HOME=/c", "EMPTY=", "FOO_KEY=k", "HOME=/root", "PATH=/bin",
 		}},
 		{"no other field hands it on", run.EnvPolicy{IgnoreDefaultExcludes: true, IncludeOnly: []string{"OPENAI_API_KEY", "WEIRD"}, Withhold: []string{"WEIRD"}}, nil},
+		{"named, whatever the rest says", run.EnvPolicy{
+			Inherit: run.InheritNone, Named: []string{"OPENAI_API_KEY", "WEIRD", "foo", "NO_SUCH", ""}, Withhold: []string{"WEIRD"}, Exclude: []string{"*"},
+		}, []string{"OPENAI_API_KEY=k", "WEIRD=w"}},
 		{"but set", run.EnvPolicy{
 			Inherit: run.InheritNone, Withhold: []string{"WEIRD"}, Set: map[string]string{"WEIRD": "mine", "OPENAI_API_KEY": "mine"},
 		}, []string{"OPENAI_API_KEY=mine", "WEIRD=mine"}},

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
@@ -44,7 +46,8 @@ type Options struct {
 	// Name is the server's name in the configuration.
 	Name   string
 	Server config.MCPServer
-	// Environ is the conversation's environment. The server gets only the core of it.
+	// Environ is the conversation's environment. The server gets the core of it, what [Usual] names, and what its
+	// configuration names.
 	Environ []string
 	// Dir is the folder in which the server runs.
 	Dir string
@@ -66,11 +69,13 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Client is a connection to one server. It is safe for concurrent use.
+// Client is a connection to one server. It is safe for concurrent use, but for Tools and Refresh.
 type Client struct {
-	// Tools are the server's tools. Their parameters are those of an object with type and properties.
+	// Tools are the server's tools as [Start] or the last [Client.Refresh] found them. Their parameters are those of an
+	// object with type and properties.
 	Tools []model.Tool
 
+	changed atomic.Bool // the server has said so of its tools
 	options Options
 	session *mcpcall.Session
 	secrets text.Secrets // of the server's requests
@@ -112,9 +117,23 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	return c, err
 }
 
+// Usual returns the variables that each server gets besides the core: its language, terminal and time zone, and the
+// authorities that it trusts. Codex 0.171 passes the same.
+func Usual() []string {
+	return []string{"LANG", "LC_ALL", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "TERM", "TZ", "__CF_USER_TEXT_ENCODING"}
+}
+
 // Find returns the program of a server, and the environment that it gets.
 func Find(o *Options) (program string, env []string, err error) {
-	env, path := o.Programs.Environ(run.EnvPolicy{Inherit: run.InheritCore, IgnoreDefaultExcludes: true, Set: o.Server.Env}.Environ(o.Environ))
+	named := Usual()
+	for i, v := range o.Server.EnvVars {
+		if v.Source == "remote" {
+			return "", nil, fmt.Errorf("env_vars.%d: %s is on another machine, and the server runs on this one", i, v.Name)
+		}
+		named = append(named, v.Name)
+	}
+	policy := run.EnvPolicy{Inherit: run.InheritCore, IgnoreDefaultExcludes: true, Named: named, Set: o.Server.Env}
+	env, path := o.Programs.Environ(policy.Environ(o.Environ))
 	program, err = o.Programs.Find(o.Server.Command, o.Dir, path)
 	return program, env, err
 }
@@ -123,9 +142,10 @@ func Find(o *Options) (program string, env []string, err error) {
 func connect(ctx context.Context, transport jsonrpc.Transport, o Options, session mcpcall.Options, secrets text.Secrets) (*Client, error) {
 	c := &Client{options: o, secrets: secrets, asking: slots.NewQueue(maxWaiting)}
 	session.Name, session.Version, session.Ask, session.Hide = "codex-mcp", o.Version, c.ask, secrets.Hide
+	session.ToolsChanged = func() { c.changed.Store(true) }
 	var err error
 	if c.session, err = mcpcall.Connect(ctx, transport, &session); err == nil {
-		if err = c.list(ctx); err != nil {
+		if c.Tools, err = c.list(ctx); err != nil {
 			err = errors.Join(err, c.Close())
 		}
 	}
@@ -175,8 +195,25 @@ func (c *Client) ask(ctx context.Context, params stdjson.RawMessage) (stdjson.Ra
 	return c.options.Elicit(ctx, params)
 }
 
+// Refresh requests the tools again if the server has said that they changed, and reports whether it has them. After an
+// error the tools are as before, until the server says so again.
+func (c *Client) Refresh(ctx context.Context) (bool, error) {
+	if !c.changed.Swap(false) || c.Ended() {
+		return false, nil
+	}
+	timeout := seconds(c.options.Server.StartupTimeoutSec, defaultStartup)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
+	defer cancel()
+	tools, err := c.list(ctx)
+	if err != nil {
+		return false, c.hidden(err)
+	}
+	c.Tools = tools
+	return true, nil
+}
+
 // list reads the tools, also of a server that does not declare them.
-func (c *Client) list(ctx context.Context) error {
+func (c *Client) list(ctx context.Context) (tools []model.Tool, err error) {
 	params := map[string]any{}
 	for range maxPages {
 		var page struct {
@@ -185,10 +222,10 @@ func (c *Client) list(ctx context.Context) error {
 		}
 		err := c.session.Request(ctx, mcptypes.ToolsList.Name(), params, &page)
 		if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code == jsonrpc.CodeMethodNotFound {
-			return nil // it has none
+			return nil, nil // it has none
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", mcptypes.ToolsList.Name(), err)
+			return nil, fmt.Errorf("%s: %w", mcptypes.ToolsList.Name(), err)
 		}
 		for _, raw := range page.Tools {
 			t, err := readTool(raw)
@@ -196,16 +233,16 @@ func (c *Client) list(ctx context.Context) error {
 				c.options.Logger.Warn("tool of an MCP server is left out", "server", c.options.Name, "error", err)
 				continue
 			}
-			if c.Tools = append(c.Tools, t); len(c.Tools) >= maxTools {
-				return nil
+			if tools = append(tools, t); len(tools) >= maxTools {
+				return tools, nil
 			}
 		}
 		if page.NextCursor == nil {
-			return nil
+			return tools, nil
 		}
 		params["cursor"] = *page.NextCursor
 	}
-	return nil
+	return tools, nil
 }
 
 // readTool reads one tool of a list. It adds the members of the schema that providers require. A schema that
@@ -257,6 +294,18 @@ func (c *Client) Ended() bool { return c.session.Ended() }
 
 // Server returns the name that the server gives itself; "" if it gives none.
 func (c *Client) Server() string { return c.session.Server().Name }
+
+// maxInstructions bounds what the model reads of a server's instructions, in bytes.
+const maxInstructions = 16 << 10
+
+// Instructions returns what the server says to the model about its use; "" if it says nothing.
+func (c *Client) Instructions() string {
+	said := strings.TrimSpace(strings.ToValidUTF8(c.secrets.Hide(c.session.Instructions()), "\uFFFD"))
+	if len(said) <= maxInstructions {
+		return said
+	}
+	return strings.ToValidUTF8(said[:maxInstructions], "") + fmt.Sprintf(" [cut: %d bytes in all]", len(said))
+}
 
 // Near reports whether the server has a URL on this machine.
 func (c *Client) Near() bool {
