@@ -178,7 +178,10 @@ func TestPlanRefuses(t *testing.T) {
 	for _, text := range []string{
 		"*** Update File: a.txt\n@@\n-one\n+two\n*** Update File: link\n@@\n-one\n+three",
 		"*** Update File: /dev/zero\n@@\n-x\n+y", "*** Delete File: /dev/null", "*** Update File: .\n@@\n-x\n+y",
-		"*** Add File: a\x00b\n+x", "*** Add File: ~/a\n+x", "*** Add File: ~\n+x", "*** Update File: a.txt\n*** Move to: ~/a\n@@\n-one\n+two", "*** Update File: binary\n@@\n-x\n+y", "*** Delete File: /proc/self/environ",
+		"*** Add File: a\x00b\n+x", "*** Add File: ~/a\n+x", "*** Add File: ~\n+x",
+		"*** Add File: ~user/a\n+x", "*** Add File: $HOME/a\n+x", "*** Add File: $HOME\n+x", "*** Add File: ${HOME}/a\n+x", "*** Add File: $(pwd)/a\n+x", "*** Add File: `pwd`/a\n+x",
+		"*** Add File: %USERPROFILE%/a\n+x", "*** Add File: /home/$USER/a\n+x", "*** Add File: /home/${USER}/a\n+x", "*** Update File: a.txt\n*** Move to: $HOME/a\n@@\n-one\n+two",
+		"*** Add File: file:///a\n+x", "*** Add File: file:a\n+x", "*** Add File: FILE://localhost/a\n+x", "*** Add File: https://example.com/a\n+x", "*** Add File: vscode-remote://a\n+x", "*** Update File: a.txt\n*** Move to: ~/a\n@@\n-one\n+two", "*** Update File: binary\n@@\n-x\n+y", "*** Delete File: /proc/self/environ",
 	} {
 		dir := t.TempDir()
 		writeTree(t, dir, map[string]string{"binary": "x\n\xff\n", "a.txt": "one\n"})
@@ -187,8 +190,13 @@ func TestPlanRefuses(t *testing.T) {
 			t.Errorf("%q was planned", text)
 		}
 	}
-	for _, text := range []string{"*** Add File: ./~/a\n+x", "*** Add File: ~a\n+x", "*** Add File: b/~/a\n+x"} {
-		if _, err := planOf(t.TempDir(), text); err != nil {
+	for _, text := range []string{
+		"*** Add File: ./~/a\n+x", "*** Add File: ~a\n+x", "*** Add File: b/~/a\n+x", "*** Add File: ./$HOME/a\n+x", "*** Add File: $OUT/a\n+x", "*** Add File: ~old/a\n+x",
+		"*** Add File: $postId/a\n+x", "*** Add File: routes/$ID/a\n+x", "*** Add File: ~$doc.docx\n+x", "*** Add File: 100%/a\n+x", "*** Add File: ./file:a\n+x", "*** Add File: a:b\n+x", "*** Add File: $\n+x",
+	} {
+		dir := t.TempDir()
+		writeTree(t, dir, map[string]string{"$OUT/b": "x\n", "~old/b": "x\n"})
+		if _, err := planOf(dir, text); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -261,8 +262,8 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
 		return nil, fmt.Errorf("%q is not a file name", name)
 	}
-	if name == "~" || strings.HasPrefix(name, "~/") { // a model means the home
-		return nil, fmt.Errorf("%q: ~ is not the home in a path here; write the absolute path, or ./~ for a folder with that name", name)
+	if err := p.literal(name); err != nil {
+		return nil, err
 	}
 	written := filepath.FromSlash(name) // not cleaned, so that the user sees it as written
 	if !filepath.IsAbs(name) {
@@ -287,9 +288,31 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 	return file, nil
 }
 
+// expands matches the beginning of a path in which a shell would replace something: the home of a user, a variable, the
+// output of a command. Addresses are no paths.
+var expands = lazyregexp.Regexp{Text: `^(?:~(?:/|$)|~[a-z_][\w.-]*/|\$[A-Z_][A-Z0-9_]*(?:/|$)|\$\{[^/]*\}|\$\([^/]*\)|%[A-Za-z_]\w*%|` + "`" + `)|^/(?:.*/)?(?:\$[A-Z_][A-Z0-9_]*|\$\{[A-Z_][A-Z0-9_]*\})(?:/|$)`}
+
+var address = lazyregexp.Regexp{Text: `^(?i:file:|[a-z][a-z0-9+.-]+://)`}
+
+// literal fails for a name that a model does not mean as it is, unless there is such a file or folder.
+func (p *Plan) literal(name string) error {
+	if address.Get().MatchString(name) {
+		return fmt.Errorf("%q is an address; write the path, or begin it with ./ for a name like that", name)
+	}
+	if !expands.Get().MatchString(name) {
+		return nil
+	}
+	if first, _, _ := strings.Cut(name, "/"); first != "" && first != "~" {
+		if _, err := lstat(filepath.Join(p.dir, first)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%q: no shell reads this path, so nothing in it is replaced; write the absolute path, or begin it with ./ for a name like that", name)
+}
+
 // read finds the places of a file and reads its content.
 func (p *Plan) read(file *plannedFile) (err error) {
-	if file.entry, file.target, err = p.places(file.path()); err != nil || file.target.info == nil {
+	if file.entry, file.target, err = p.places(paths.Existing(file.path())); err != nil || file.target.info == nil {
 		return err
 	}
 	return file.target.folder.do(func(root *os.Root) error {

@@ -43,7 +43,7 @@ func (t *Turn) write(ctx context.Context, call Call) (Result, error) {
 		case *before == args.Content:
 			return "", &fault{what: args.Path + " has this content already; nothing was changed"}
 		}
-		switch seen, fresh := t.box.knows(t.at(args.Path), *before); {
+		switch seen, fresh := t.box.knows(t.known(args.Path), *before); {
 		case !seen:
 			return "", &fault{what: args.Path + " exists, and you have not read it", next: "read it first and write it then, or change a part of it with edit."}
 		case !fresh:
@@ -97,7 +97,7 @@ func (t *Turn) change(ctx context.Context, call Call, path string, edit func(bef
 	a := application{
 		turn: t, id: call.ID, dir: t.Cwd, plan: plan, plain: true,
 		text:    fmt.Sprintf("%s %s\n%s", call.Name, path, patch.Hunks(before, after)),
-		applied: func() { t.box.sees(t.at(path), after) },
+		applied: func() { t.box.sees(t.known(path), after) },
 	}
 	output, err := a.decide(ctx)
 	if after != "" && !strings.HasSuffix(after, "\n") && strings.HasPrefix(output, "Success") {

@@ -117,10 +117,19 @@ func (t *Turn) at(path string) string {
 	return filepath.Join(t.Cwd, path)
 }
 
-// near is at for a path that is opened. It fails for one that leads to the network or to a device.
+// near is at for a path that is opened, with the names that are there. It fails for one that leads to the network or to a device.
 func (t *Turn) near(path string) (string, error) {
 	path = t.at(path)
-	return path, paths.Near(path, t.Cwd)
+	if err := paths.Near(path, t.Cwd); err != nil {
+		return path, err
+	}
+	return paths.Existing(path), nil
+}
+
+// known returns the name by which the conversation remembers a file of a call.
+func (t *Turn) known(path string) string {
+	path, _ = t.near(path) // what cannot be opened is not read
+	return path
 }
 
 // judgeLook decides about a call that only reads, as about a command that is known to be safe. Look runs

@@ -37,7 +37,7 @@ func (t *Turn) read(ctx context.Context, call Call) (Result, error) {
 		if err != nil {
 			return "", err
 		}
-		t.box.sees(t.at(args.Path), content)
+		t.box.sees(t.known(args.Path), content)
 		return numbered(args.Path, content, args.First, args.Last)
 	})
 }
