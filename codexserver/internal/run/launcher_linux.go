@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -137,19 +136,27 @@ func readOrder(environ []string) (o order, err error) {
 // start starts the command, and returns the id of its first process.
 func (o order) start(confine Confine) (pid int, err error) {
 	begin := func() error {
-		pid, err = syscall.ForkExec(o.path, o.args, &syscall.ProcAttr{
-			Env: o.env, Files: []uintptr{0, 1, 2},
-			Sys: &syscall.SysProcAttr{Setpgid: true}, // in the launcher's session, so that the server finds it without the launcher
+		return withSignals(func() error {
+			pid, err = o.forkExec()
+			return err
 		})
-		if err != nil {
-			err = &os.PathError{Op: "fork/exec", Path: o.path, Err: err}
-		}
-		return err
 	}
 	if o.confinement == "" {
 		return pid, begin()
 	}
 	return pid, confine(o.confinement, controlFD+1, begin)
+}
+
+// forkExec starts the first process of a command.
+func (o order) forkExec() (pid int, err error) {
+	pid, err = syscall.ForkExec(o.path, o.args, &syscall.ProcAttr{
+		Env: o.env, Files: []uintptr{0, 1, 2},
+		Sys: &syscall.SysProcAttr{Setpgid: true}, // in the launcher's session, so that the server finds it without the launcher
+	})
+	if err != nil {
+		err = &os.PathError{Op: "fork/exec", Path: o.path, Err: err}
+	}
+	return pid, err
 }
 
 // prepareLauncher sets up this process as a launcher.
@@ -171,14 +178,14 @@ func prepareLauncher() error {
 	// No signal ends a launcher, only the end of the server. The command does not inherit that: Go gives it the usual
 	// action of each signal for which Go had a handler. A handler of [os/signal] would cost a thread, and two switches
 	// to it for each signal.
-	ignore := struct {
-		handler, flags, restorer uintptr
-		mask                     uint64
-	}{handler: 1} // SIG_IGN
 	for _, sig := range deadly {
-		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0)
-		if errno != 0 {
-			return fmt.Errorf("ignore %v: %w", sig, errno)
+		if err := setAction(sig, sigIgnore); err != nil {
+			return err
+		}
+	}
+	for _, sig := range untouched {
+		if err := setAction(sig, sigDefault); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -189,6 +196,9 @@ var deadly = []unix.Signal{
 	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE,
 	unix.SIGSEGV, unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS,
 }
+
+// untouched are the signals for which Go has no handler, so that a host may have left another action than the usual one.
+var untouched = []unix.Signal{unix.SIGCONT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU}
 
 // leaveRoom lowers a command's limit of processes, which its own inherit. The kernel counts all processes of the
 // user, so a command that reaches its limit leaves room for the server and its launchers. Root has no limit.

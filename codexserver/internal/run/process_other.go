@@ -39,7 +39,11 @@ func (p *Process) launch(cmd *exec.Cmd, _ string) error {
 		cmd.Env = append(cmd.Environ(), "NoDefaultCurrentDirectoryInExePath=1")
 	}
 	cmd.WaitDelay = stragglerGrace // the first process has ended then
-	started, err := group.Start(cmd, true)
+	var started *group.Group
+	err := withSignals(func() (err error) {
+		started, err = group.Start(cmd, true)
+		return err
+	})
 	if err != nil {
 		return err
 	}
