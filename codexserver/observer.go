@@ -2,6 +2,7 @@ package codexserver
 
 import (
 	"context"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -33,17 +34,23 @@ type TurnObserver interface {
 	End(err error)
 }
 
-// observed returns a handler that reports each request to the server's observer and calls h.
+// observed returns a handler that notes and reports each request, and calls h.
 func (s *Server) observed(h jsonrpc.Handler) jsonrpc.Handler {
-	if s.observer == nil {
-		return h
-	}
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		if !r.IsNotification() {
+		s.heard.Store(time.Now().UnixNano())
+		if s.observer != nil && !r.IsNotification() {
 			if end := s.observer.Request(r); end != nil {
 				defer end()
 			}
 		}
 		return h.ServeRPC(ctx, r)
 	})
+}
+
+// Idle reports whether no turn runs or is queued, and when a client sent something last; the zero time if none did.
+func (s *Server) Idle() (idle bool, heard time.Time) {
+	if at := s.heard.Load(); at != 0 {
+		heard = time.Unix(0, at)
+	}
+	return !s.threads.Working(), heard
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -113,7 +114,8 @@ type Server struct {
 	trace   jsonrpc.Hooks // shared by all sessions, so that lines do not mix
 	log     *slog.Logger
 
-	observer Observer // nil without one
+	observer Observer     // nil without one
+	heard    atomic.Int64 // when a client sent something last, in nanoseconds; 0 before
 
 	guests *tools.Seen // of the clients of ServeFrom
 }

@@ -42,6 +42,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
+	"sync"
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver"
@@ -64,6 +66,9 @@ func main() {
 	}
 	if os.Args[0] == worker.Name {
 		os.Exit(exit(os.Stderr, work(context.Background(), os.Stderr)))
+	}
+	if os.Args[0] == orphanName {
+		os.Exit(orphan(os.Args[1:]))
 	}
 	if os.Args[0] == sharedName && len(os.Args) > 1 {
 		os.Exit(exit(os.Stderr, runShared(context.Background(), os.Args[1], os.Args[2:], os.Stderr)))
@@ -97,7 +102,25 @@ func (o *options) Run(ctx context.Context, _, stderr io.Writer) error {
 		c.log.Warn("this process serves its client itself: it cannot share a server", "reason", reason)
 	}
 	c.warn(o, stderr)
-	return c.withServer(ctx, o, func(s *codexserver.Server, _ *choice) error { return s.Serve(ctx, jsonrpc.Stdio()) })
+	return c.withServer(ctx, o, func(s *codexserver.Server, _ *choice) error { return c.serveHost(ctx, s) })
+}
+
+// serveHost serves the client on the standard streams until its input ends, or the process that has started this one.
+func (c *configuration) serveHost(ctx context.Context, s *codexserver.Server) error {
+	ctx, end := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer end()
+	if runtime.GOOS != "windows" { // where no process gets another parent
+		watch := parentage{os.Getppid, adopts, s.Idle, c.log}
+		watching.Go(func() {
+			if watch.over(ctx) {
+				c.log.Info("the process that started this server has ended; another one holds the input open")
+				end()
+			}
+		})
+	}
+	return s.Serve(ctx, jsonrpc.Stdio())
 }
 
 // endingSignals returns the signals that end the program in an orderly way.

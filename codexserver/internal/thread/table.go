@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,6 +58,18 @@ func (t *Table) KeepIn(folder string) { t.logs = folder }
 // NoteIn makes the table note the folders of running turns in a folder of all servers with the same home, in which no command can
 // write. NoteIn must be called before the first thread begins.
 func (t *Table) NoteIn(folder string) { t.field.dir = folder }
+
+// Working reports whether a turn of a thread runs or is queued.
+func (t *Table) Working() bool {
+	t.mu.Lock()
+	threads := slices.Collect(maps.Values(t.threads))
+	t.mu.Unlock()
+	return slices.ContainsFunc(threads, func(one *Thread) bool {
+		one.mu.Lock()
+		defer one.mu.Unlock()
+		return len(one.queue) > 0
+	})
+}
 
 // Share returns a new share of the table, which must be closed. Its threads belong to the
 // principal: shares of other principals can neither find nor resume an open one.
