@@ -273,6 +273,9 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 	if err := paths.Local(runtime.GOOS, path, p.work); err != nil {
 		return nil, err
 	}
+	if there := paths.Existing(path); there != path {
+		written, path = there, there
+	}
 	if file := p.byPath[path]; file != nil {
 		return file, nil
 	}
@@ -312,7 +315,7 @@ func (p *Plan) literal(name string) error {
 
 // read finds the places of a file and reads its content.
 func (p *Plan) read(file *plannedFile) (err error) {
-	if file.entry, file.target, err = p.places(paths.Existing(file.path())); err != nil || file.target.info == nil {
+	if file.entry, file.target, err = p.places(file.path()); err != nil || file.target.info == nil {
 		return err
 	}
 	return file.target.folder.do(func(root *os.Root) error {
