@@ -98,8 +98,8 @@ func userInstructions(cfg *config.Config) (text string, warnings []string, err e
 	return own + text, warnings, nil
 }
 
-// projectRoot returns the nearest folder from cwd upwards that has one of the markers, "" if none has. A .git counts only
-// if it is a repository for git.
+// projectRoot returns the nearest folder from cwd upwards that has one of the markers, "" if none has. A .git counts
+// only if it is a repository for git.
 func projectRoot(cfg *config.Config, repository string) string {
 	for dir := cfg.Cwd; ; dir = filepath.Dir(dir) {
 		if slices.ContainsFunc(cfg.ProjectRootMarkers, func(marker string) bool {

@@ -258,8 +258,8 @@ func TestOwnServerIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestChangedToolsOfMCPServers has a server whose tools change in a call: the next request of the turn offers the new ones,
-// and no request those that went.
+// TestChangedToolsOfMCPServers has a server whose tools change in a call: the next request of the turn offers the new
+// ones, and no request those that went.
 func TestChangedToolsOfMCPServers(t *testing.T) {
 	t.Parallel()
 	call := func(id, name string) providertest.Turn {
@@ -322,7 +322,7 @@ func TestEnvironmentOfMCPServers(t *testing.T) {
 		{"names", `env_vars = ["A_KEY", "OPENAI_API_KEY", "EMPTY", "NO_SUCH", "", "a_key", "DISPLAY=:0"]`, "A_KEY=1 EMPTY= LANG=C.UTF-8 LC_ALL=de_DE.UTF-8 OPENAI_API_KEY=2 TERM=dumb TZ=UTC", ""},
 		{"tables", `env_vars = [{ name = "A_KEY" }, "DISPLAY", { name = "LC_TIME", source = "local" }]`, "A_KEY=1 DISPLAY=:0 LANG=C.UTF-8 LC_ALL=de_DE.UTF-8 LC_TIME=C TERM=dumb TZ=UTC", ""},
 		{"env wins", "env_vars = [\"A_KEY\"]\nenv.A_KEY = \"own\"\nenv.TZ = \"CET\"", "A_KEY=own LANG=C.UTF-8 LC_ALL=de_DE.UTF-8 TERM=dumb TZ=CET", ""},
-		{"elsewhere", `env_vars = ["EMPTY", { name = "A_KEY", source = "remote" }]`, "", "env_vars.1: A_KEY is on another machine, and the server runs on this one"},
+		{"elsewhere", `env_vars = ["EMPTY", { name = "A_KEY", source = "remote" }]`, "", "env_vars.1: A_KEY is on another machine"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "environ")

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// settle is how long the process that started this one must stay its parent to count as its host: programs that start
-	// another one in the background end at once.
+	// settle is how long the process that started this one must stay its parent to count as its host: programs that
+	// start another one in the background end at once.
 	settle = 2 * time.Second
 	// parentTick is how often the parent is looked at.
 	parentTick = time.Second
@@ -21,16 +21,16 @@ const (
 type parentage struct {
 	// parent returns the id of this process's parent.
 	parent func() int
-	// adopts reports whether a process becomes the parent of those whose own has ended. Such a one is no host, but where a
-	// program that has ended has left this process.
+	// adopts reports whether a process becomes the parent of those whose own has ended. Such a one is no host, but
+	// where a program that has ended has left this process.
 	adopts func(ctx context.Context, pid int) bool
 	// idle is that of the server.
 	idle func() (idle bool, heard time.Time)
 	log  *slog.Logger
 }
 
-// over waits for the end of the host and of what runs for it, and reports true. It reports false if ctx ends, or if nobody
-// knows who the host is: there was somebody between the two, or somebody goes on sending.
+// over waits for the end of the host and of what runs for it, and reports true. It reports false if ctx ends, or if
+// nobody knows who the host is: there was somebody between the two, or somebody goes on sending.
 func (p *parentage) over(ctx context.Context) bool {
 	host := p.parent()
 	if host <= 1 || !pause(ctx, settle) || p.parent() != host || p.adopts(ctx, host) {

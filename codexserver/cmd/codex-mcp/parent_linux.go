@@ -16,8 +16,8 @@ const orphanName = "codex-mcp-orphan"
 // adoptLimit is how long that may take.
 const adoptLimit = 5 * time.Second
 
-// adopts reports whether a process, the parent of this one, adopts others. Linux says so of no other process, so a process
-// whose parent ends looks who is its parent then. In doubt it does.
+// adopts reports whether a process, the parent of this one, adopts others. Linux says so of no other process, so a
+// process whose parent ends looks who is its parent then. In doubt it does.
 func adopts(ctx context.Context, pid int) bool {
 	ctx, cancel := context.WithTimeout(ctx, adoptLimit)
 	defer cancel()
@@ -28,11 +28,12 @@ func adopts(ctx context.Context, pid int) bool {
 	return err != nil || bad != nil || adopter == pid
 }
 
-// orphan is the program under that name. The first process starts the second one, with its own id, and ends. The second one
-// says who its parent is then.
+// orphan is the program under that name. The first process starts the second one, with its own id, and ends. The
+// second one says who its parent is then.
 func orphan(args []string) int {
 	if len(args) == 0 {
-		cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{orphanName, strconv.Itoa(os.Getpid())}, Env: []string{}, Stdout: os.Stdout}
+		words := []string{orphanName, strconv.Itoa(os.Getpid())}
+		cmd := &exec.Cmd{Path: "/proc/self/exe", Args: words, Env: []string{}, Stdout: os.Stdout}
 		if cmd.Start() != nil {
 			return 1
 		}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestServerOfAKilledHost kills what has started servers, whose input this test holds open. Only those end that it was the
-// host of: other programs had started them and ended at once, or are still there.
+// TestServerOfAKilledHost kills what has started servers, whose input this test holds open. Only those end that it was
+// the host of: other programs had started them and ended at once, or are still there.
 func TestServerOfAKilledHost(t *testing.T) {
 	testenv.NeedsPrograms(t, "setsid")
 	t.Parallel()
@@ -25,10 +25,11 @@ func TestServerOfAKilledHost(t *testing.T) {
 		p            *process
 	}{
 		{name: "a host", script: "exec 3<&0; " + server + " wait", known: true, ends: true},
-		{name: "a host with a session for it", script: "exec 3<&0; setsid " + server + " wait", known: true, ends: true},
+		{name: "a host and setsid", script: "exec 3<&0; setsid " + server + " wait", known: true, ends: true},
 		{name: "sh -c 'codex-mcp &'", script: "exec 3<&0; " + server},
 		{name: "setsid that ends", script: "setsid -f \"$0\" \"$@\""},
-		{name: "a shim as npx", script: `exec 4<&0; sh -c 'exec 3<&0; ` + server + ` wait' "$0" "$@" <&4 & wait`, known: true},
+		{name: "a shim as npx", known: true,
+			script: `exec 4<&0; sh -c 'exec 3<&0; ` + server + ` wait' "$0" "$@" <&4 & wait`},
 	}
 	for i := range rows {
 		f, _ := prepare(t, "never")
@@ -37,8 +38,11 @@ func TestServerOfAKilledHost(t *testing.T) {
 		rows[i].p = p
 	}
 	for _, row := range rows {
-		until(t, row.name+": the server does not say whether it knows its host", func() bool { return strings.Contains(row.p.errors(), "with its host") })
-		must.Equal(t, row.name+": knows its host", row.known, strings.Contains(row.p.errors(), "the server ends with its host"))
+		until(t, row.name+": the server does not say whether it knows its host", func() bool {
+			return strings.Contains(row.p.errors(), "with its host")
+		})
+		known := strings.Contains(row.p.errors(), "the server ends with its host")
+		must.Equal(t, row.name+": knows its host", row.known, known)
 	}
 	for _, row := range rows {
 		if err := row.p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {

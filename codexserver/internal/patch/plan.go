@@ -291,10 +291,12 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 	return file, nil
 }
 
-// expands matches the beginning of a path in which a shell would replace something: the home of a user, a variable, the
-// output of a command. Addresses are no paths.
-var expands = lazyregexp.Regexp{Text: `^(?:~(?:/|$)|~[a-z_][\w.-]*/|\$[A-Z_][A-Z0-9_]*(?:/|$)|\$\{[^/]*\}|\$\([^/]*\)|%[A-Za-z_]\w*%|` + "`" + `)|^/(?:.*/)?(?:\$[A-Z_][A-Z0-9_]*|\$\{[A-Z_][A-Z0-9_]*\})(?:/|$)`}
+// expands matches a path of which a shell would replace the beginning, or a variable behind that of an absolute path: the
+// home of a user, a variable, the output of a command.
+var expands = lazyregexp.Regexp{Text: `^(?:~(?:/|$)|~[a-z_][\w.-]*/|\$[A-Z_][A-Z0-9_]*(?:/|$)|\$\{[^/]*\}|\$\(|%[A-Za-z_]\w*%|` +
+	"`" + `)|^/(?:.*/)?(?:\$[A-Z_][A-Z0-9_]*|\$\{[A-Z_][A-Z0-9_]*\})(?:/|$)`}
 
+// address matches the beginning of what is no path.
 var address = lazyregexp.Regexp{Text: `^(?i:file:|[a-z][a-z0-9+.-]+://)`}
 
 // literal fails for a name that a model does not mean as it is, unless there is such a file or folder.
@@ -310,7 +312,8 @@ func (p *Plan) literal(name string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q: no shell reads this path, so nothing in it is replaced; write the absolute path, or begin it with ./ for a name like that", name)
+	return fmt.Errorf("%q: no shell reads this path, so nothing in it is replaced; "+
+		"write the absolute path, or begin it with ./ for a name like that", name)
 }
 
 // read finds the places of a file and reads its content.

@@ -67,8 +67,8 @@ func (p EnvPolicy) environ(system string, environ []string) []string {
 	}
 	for _, entry := range environ {
 		name, _, ok := strings.Cut(entry, "=")
-		inherited := named[known(system, name)] || p.inherits(name) && (p.IgnoreDefaultExcludes || !secret(name)) && !never(name)
-		if ok && name != "" && inherited {
+		inherited := p.inherits(name) && (p.IgnoreDefaultExcludes || !secret(name)) && !never(name)
+		if ok && name != "" && (inherited || named[known(system, name)]) {
 			vars[known(system, name)] = entry
 		}
 	}

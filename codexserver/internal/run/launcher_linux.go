@@ -151,7 +151,8 @@ func (o order) start(confine Confine) (pid int, err error) {
 func (o order) forkExec() (pid int, err error) {
 	pid, err = syscall.ForkExec(o.path, o.args, &syscall.ProcAttr{
 		Env: o.env, Files: []uintptr{0, 1, 2},
-		Sys: &syscall.SysProcAttr{Setpgid: true}, // in the launcher's session, so that the server finds it without the launcher
+		// In the launcher's session, so that the server finds it without the launcher.
+		Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
 	if err != nil {
 		err = &os.PathError{Op: "fork/exec", Path: o.path, Err: err}
@@ -197,7 +198,7 @@ var deadly = []unix.Signal{
 	unix.SIGSEGV, unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS,
 }
 
-// untouched are the signals for which Go has no handler, so that a host may have left another action than the usual one.
+// untouched are the signals for which Go has no handler, so that a host may have left another action than the usual.
 var untouched = []unix.Signal{unix.SIGCONT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU}
 
 // leaveRoom lowers a command's limit of processes, which its own inherit. The kernel counts all processes of the

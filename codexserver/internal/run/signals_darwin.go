@@ -13,12 +13,19 @@ const setMask = 3
 // unblocked calls start while this thread blocks no signal.
 func unblocked(start func() error) error {
 	var none, before uint32
-	_, _, errno := unix.RawSyscall(unix.SYS___PTHREAD_SIGMASK, setMask, uintptr(unsafe.Pointer(&none)), uintptr(unsafe.Pointer(&before)))
-	if errno != 0 {
-		return fmt.Errorf("unblock signals: %w", errno)
+	if err := mask(&none, &before); err != nil {
+		return fmt.Errorf("unblock signals: %w", err)
 	}
-	defer func() { // it was so before
-		_, _, _ = unix.RawSyscall(unix.SYS___PTHREAD_SIGMASK, setMask, uintptr(unsafe.Pointer(&before)), 0)
-	}()
+	defer func() { _ = mask(&before, &none) }() // it was so before
 	return start()
+}
+
+// mask replaces the mask of this thread.
+func mask(to, before *uint32) error {
+	_, _, errno := unix.RawSyscall(unix.SYS___PTHREAD_SIGMASK, setMask,
+		uintptr(unsafe.Pointer(to)), uintptr(unsafe.Pointer(before)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }

@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSignalsOfCommands starts servers whose host ignores or blocks signals: their commands begin with the usual action of
-// each, and none blocked.
+// TestSignalsOfCommands starts servers whose host ignores or blocks signals: their commands begin with the usual action
+// of each, and none blocked.
 func TestSignalsOfCommands(t *testing.T) {
+	const none = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"
 	const state = "grep\x01-E\x01^Sig(Blk|Ign)\x01/proc/self/status"
 	for _, tt := range []struct {
 		name    string
@@ -21,13 +22,15 @@ func TestSignalsOfCommands(t *testing.T) {
 		blocked []unix.Signal
 		control string // what a child of that host has
 	}{
-		{"the usual ones", "", nil, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"},
+		{"the usual ones", "", nil, none},
 		{"nohup", "HUP", nil, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000001\n"},
 		{"in the background of a script", "INT QUIT", nil, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000006\n"},
 		{"of a terminal", "TSTP TTIN TTOU CONT", nil, "SigBlk:\t0000000000000000\nSigIgn:\t00000000003a0000\n"},
-		{"all that can be", "HUP INT QUIT USR1 USR2 PIPE ALRM TERM TSTP TTIN TTOU XFSZ WINCH", []unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGUSR1, unix.SIGALRM, unix.SIGTERM, unix.SIGCHLD, unix.SIGCONT, unix.SIGTSTP},
-			"SigBlk:\t00000000000b6203\nSigIgn:\t0000000009387a07\n"},
-		{"blocked", "", []unix.Signal{unix.SIGALRM, unix.SIGUSR1}, "SigBlk:\t0000000000002200\nSigIgn:\t0000000000000000\n"},
+		{"all that can be", "HUP INT QUIT USR1 USR2 PIPE ALRM TERM TSTP TTIN TTOU XFSZ WINCH", []unix.Signal{
+			unix.SIGHUP, unix.SIGINT, unix.SIGUSR1, unix.SIGALRM, unix.SIGTERM, unix.SIGCHLD, unix.SIGCONT, unix.SIGTSTP,
+		}, "SigBlk:\t00000000000b6203\nSigIgn:\t0000000009387a07\n"},
+		{"blocked", "", []unix.Signal{unix.SIGALRM, unix.SIGUSR1},
+			"SigBlk:\t0000000000002200\nSigIgn:\t0000000000000000\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			child := func(program string, args ...string) string {
@@ -40,8 +43,9 @@ func TestSignalsOfCommands(t *testing.T) {
 				cmd.Stderr = os.Stderr
 				return must.Get(outputBlocking(cmd, tt.blocked))(t)
 			}
-			must.Equal(t, "signals of a child of the host", tt.control, child("grep", strings.Split(state, "\x01")[1:]...))
-			must.Equal(t, "signals of a command", "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n", child(os.Args[0]))
+			words := strings.Split(state, "\x01")
+			must.Equal(t, "signals of a child of the host", tt.control, child(words[0], words[1:]...))
+			must.Equal(t, "signals of a command", none, child(os.Args[0]))
 		})
 	}
 }

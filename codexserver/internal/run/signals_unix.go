@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// withSignals calls start, which starts a process: it begins with the usual action of each signal, none blocked, whatever
-// the host of this program has set.
+// withSignals calls start, which starts a process: it begins with the usual action of each signal, none blocked,
+// whatever the host of this program has set.
 func withSignals(start func() error) error {
 	// Go gives a child the usual action of each signal for which it has a handler. It has none for these two if this
 	// program began without them.

@@ -128,7 +128,7 @@ func Find(o *Options) (program string, env []string, err error) {
 	named := Usual()
 	for i, v := range o.Server.EnvVars {
 		if v.Source == "remote" {
-			return "", nil, fmt.Errorf("env_vars.%d: %s is on another machine, and the server runs on this one", i, v.Name)
+			return "", nil, fmt.Errorf("env_vars.%d: %s is on another machine, the server on this one", i, v.Name)
 		}
 		named = append(named, v.Name)
 	}

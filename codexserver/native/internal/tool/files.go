@@ -117,7 +117,8 @@ func (t *Turn) at(path string) string {
 	return filepath.Join(t.Cwd, path)
 }
 
-// near is at for a path that is opened, with the names that are there. It fails for one that leads to the network or to a device.
+// near is at for a path that is opened, with the names that are there. It fails for one that leads to the network or to
+// a device.
 func (t *Turn) near(path string) (string, error) {
 	path = t.at(path)
 	if err := paths.Near(path, t.Cwd); err != nil {

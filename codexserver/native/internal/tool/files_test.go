@@ -176,8 +176,8 @@ func TestFileTools(t *testing.T) {
 	}
 }
 
-// TestNamesOfFiles has calls that name a file in the composed form of Unicode, where the folder has the other one, and calls
-// with names that a shell would replace.
+// TestNamesOfFiles has calls that name a file in the composed form of Unicode, where the folder has the other one, and
+// calls with names that a shell would replace.
 func TestNamesOfFiles(t *testing.T) {
 	testenv.NeedsUnix(t, "other systems take both forms for the same name")
 	const there, said = "cafe\u0301", "caf\u00e9"
