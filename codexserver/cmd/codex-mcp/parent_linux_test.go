@@ -6,8 +6,10 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
@@ -61,6 +63,33 @@ func TestServerOfAKilledHost(t *testing.T) {
 			_ = row.p.stdin.Close()
 			row.p.wait()
 		}
+	}
+}
+
+// TestServerInAContainer starts servers as process 1 of a PID namespace, and by that process: neither knows a host.
+func TestServerInAContainer(t *testing.T) {
+	if !boxtest.IsRoot() {
+		t.Skip("only root can make a PID namespace everywhere")
+	}
+	t.Parallel()
+	for name, script := range map[string]string{
+		"process 1":               `exec "$0" "$@"`,
+		"started by process 1":    `exec 3<&0; "$0" "$@" <&3 3<&- & wait`,
+		"left behind, adopted":    `exec 3<&0; sh -c '"$0" "$@" <&3 3<&- &' "$0" "$@"; exec sleep 1000 3<&-`,
+		"in a session of its own": `exec 3<&0; setsid "$0" "$@" <&3 3<&- & wait`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, _ := prepare(t, "never")
+			script := "mount -t proc proc /proc && " + script
+			cmd := exec.Command("sh", "-c", script, built(t), "--engine", "native", "--log", "debug")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID, Unshareflags: unix.CLONE_NEWNS}
+			p := launch(t, f, cmd)
+			p.hello(`{}`)
+			until(t, "the server does not say that it does not know its host", func() bool {
+				return strings.Contains(p.errors(), "does not end with its host")
+			})
+		})
 	}
 }
 
