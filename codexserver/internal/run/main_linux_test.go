@@ -3,6 +3,7 @@ package run_test
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"syscall"
 	"testing"
 	"time"
@@ -50,6 +51,12 @@ func TestMain(m *testing.M) {
 		os.Exit(serve(words))
 	}
 	testenv.Forget()
+	// Children of the tests begin with the usual signals, also under nohup and in the background of a script.
+	for _, sig := range []os.Signal{syscall.SIGHUP, os.Interrupt} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 	os.Exit(m.Run())
 }
 
