@@ -81,6 +81,9 @@ func TestLenientAnswers(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":0,"result":{},"error":""}`, waits, both},
 		{`{"jsonrpc":"2.0","id":0,"result":false,"error":null}`, waits, "false"},
 		{`{"jsonrpc":"2.0","id":" 0","result":[7]}`, waits, waits},
+		{`{"jsonrpc":"2.0","id":"00","result":[7]}`, waits, waits},
+		{`{"jsonrpc":"2.0","id":"+0","result":[7]}`, waits, waits},
+		{`{"jsonrpc":"2.0","id":"-0","result":[7]}`, waits, waits},
 		{`{"jsonrpc":"2.0","id":0,"error":{"code":null,"message":null,"data":["d"]}}`, "no code", "no code"},
 		{`{"jsonrpc":"2.0","id":0,"error":{"code":1e300,"message":"m"}}`, "cannot be read", "m (-32603)"},
 	} {

@@ -115,7 +115,8 @@ func (c *Connection) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.
 		MaxConcurrent:  2*maxLong + spare,
 		MaxUnsent:      2 * c.session.server.MaxUnread,
 		LenientVersion: true, // as the server of 2025 did
-		LenientAnswers: true, // but for ids: an approval counts for exactly its question
+		LenientAnswers: true,
+		TextIDs:        true, // some hosts answer so; an approval counts for exactly its question all the same
 		DrainTimeout:   -1,   // the session decides
 		Logger:         c.session.Log(),
 		Hooks:          &hooks,

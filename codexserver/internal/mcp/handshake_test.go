@@ -145,6 +145,29 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// TestTextIDs has a host that answers a question with its id as a text. No other spelling of the number is an answer.
+func TestTextIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &servertest.Worker{}
+		ours := servertest.Lines(t, codexserver.New(w.Engine(), nil))
+		send := func(line string) { writeAll(t, ours, line) }
+		send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`)
+		until(t, ours, `"id":0`)
+		send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"git"}}}`)
+		until(t, ours, `"elicitation/create"`)
+		for _, id := range []string{`"00"`, `"+0"`, `" 0"`, `"0.0"`, `"1"`, `""`} {
+			send(`{"jsonrpc":"2.0","id":` + id + `,"result":{"action":"accept","content":{}}}`)
+		}
+		synctest.Wait()
+		must.Equal(t, "before the answer", "1", w.Did())
+		send(`{"jsonrpc":"2.0","id":"0","result":{"action":"accept","content":{}}}`)
+		if got := until(t, ours, `"id":1,"result"`); !strings.Contains(got, "git: approved") {
+			t.Error(got)
+		}
+	})
+}
+
 const (
 	version2026  = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
 	capabilities = `"io.modelcontextprotocol/clientCapabilities":{}`
