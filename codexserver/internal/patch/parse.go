@@ -19,6 +19,7 @@ const (
 	updateFile = "*** Update File: "
 	moveTo     = "*** Move to: "
 	endOfFile  = "*** End of File"
+	environID  = "*** Environment ID: " // Codex with several environments; here is one
 )
 
 // Patch is a parsed patch: its operations on files, in order.
@@ -80,6 +81,9 @@ func Parse(text string) (*Patch, error) {
 		return nil, r.fail("the last line must be %q", endPatch)
 	}
 	r.lines, r.next = r.lines[:last], 1
+	if !r.done() && strings.HasPrefix(strings.TrimSpace(r.peek()), environID) {
+		r.next++
+	}
 	p := &Patch{}
 	for !r.done() {
 		if strings.TrimSpace(r.peek()) == "" { // between parts

@@ -101,6 +101,9 @@ func TestParse(t *testing.T) {
 		// What other programs read as commands and as changes of modes, links and binaries.
 		"1c\n!touch MARK\n.\nw\n": "invalid patch: line 1: ",
 		"diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+/etc\n": "invalid patch: line 1: ",
+		"*** Begin Patch\n*** Environment ID: main\n*** End Patch":                                 "", // Codex with several environments
+		"*** Begin Patch\n*** Add File: b\n+x\n*** Environment ID: main\n*** End Patch":            "invalid patch: line 4: ",
+		"*** Begin Patch\n*** Environment ID: a\n*** Environment ID: b\n*** End Patch":             "invalid patch: line 3: ",
 		"<<EOF\nEOF": "invalid patch: line 1: ", "<<EOF\n*** Begin Patch\n*** End Patch\nEOF": "",
 	} {
 		switch p, err := patch.Parse(text); {
@@ -108,6 +111,13 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
+}
+
+// TestEnvironment reads a patch that says in which environment it is: there is one.
+func TestEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	must.OK(t, plan(t, dir, "*** Environment ID: main\n*** Add File: n\n+x").Apply())
+	must.Equal(t, "n", "x\n", string(must.Get(os.ReadFile(filepath.Join(dir, "n")))(t)))
 }
 
 // planOf plans a patch in a folder. The text lacks the first and the last line.
