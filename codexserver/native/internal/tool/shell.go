@@ -93,6 +93,7 @@ func (b *Toolbox) shellArgumentsOf(call Call) (shellArguments, error) {
 	var wire struct {
 		shellArguments
 		Command command `json:"command"`
+		Cmd     command `json:"cmd"` // of gpt-oss, whose tool is container.exec
 	}
 	a := &wire.shellArguments
 	if s := call.Shell; s != nil {
@@ -106,8 +107,14 @@ func (b *Toolbox) shellArgumentsOf(call Call) (shellArguments, error) {
 		}
 	} else if err := decodeArguments(call.Arguments, &wire); err != nil {
 		return *a, err
-	} else if a.Command = wire.Command.words; strings.TrimSpace(wire.Command.line) != "" {
-		a.Command = append(slices.Clone(b.line), wire.Command.line)
+	} else {
+		chosen := wire.Command
+		if len(chosen.words) == 0 && strings.TrimSpace(chosen.line) == "" {
+			chosen = wire.Cmd
+		}
+		if a.Command = chosen.words; strings.TrimSpace(chosen.line) != "" {
+			a.Command = append(slices.Clone(b.line), chosen.line)
+		}
 	}
 	if n := len(a.Command); n == 1 || n == len(b.line)+1 && slices.Equal(a.Command[:n-1], b.line) {
 		if list := strings.TrimSpace(a.Command[n-1]); listText.Get().MatchString(list) { // as a text

@@ -38,6 +38,9 @@ func TestShell(t *testing.T) {
 		{"exit code", `{"output":"","metadata":{"exit_code":3,`, shellCall("", "sh", "-c", "exit 3")},
 		{"working folder", `{"output":"` + dir + `/sub\n",`, shellCall(`,"workdir":"sub"`, "pwd")},
 		{"other name", `{"output":"hi\n",`, tool.Call{Name: "container.exec", Arguments: `{"command":["echo","hi"]}`}},
+		{"other name and arguments", `{"output":"hi\n",`, tool.Call{Name: "container.exec", Arguments: `{"cmd":["echo","hi"],"timeout":10000}`}},
+		{"a line by another name", `a b\n","metadata":{"exit_code":0,`, tool.Call{Name: "container.exec", Arguments: `{"cmd":"echo a  b | cat"}`}},
+		{"both names", `{"output":"hi\n",`, tool.Call{Name: "shell", Arguments: `{"command":["echo","hi"],"cmd":["echo","no"]}`}},
 		{"the model's own shell", `{"output":"` + dir + `/sub\n",`, tool.Call{Shell: &protocol.LocalShellAction{
 			Command: []string{"pwd"}, WorkingDirectory: &sub, TimeoutMS: &seconds,
 		}}},
