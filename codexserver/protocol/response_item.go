@@ -21,6 +21,9 @@ type MessageItem struct {
 	// Role is "user", "assistant", "developer" or "system".
 	Role    string        `json:"role"`
 	Content []ContentItem `json:"content"`
+	// Phase is what the provider calls an assistant's message, such as "commentary" or "final_answer", or "". Models that
+	// send one want it back.
+	Phase string `json:"phase,omitzero"`
 }
 
 // ContentItem is a part of a message. [AppendItem] writes the member that belongs to the type, also without a value.
@@ -163,7 +166,11 @@ func appendMessage(b []byte, m MessageItem) []byte {
 		}
 		b = append(b, '}')
 	}
-	return append(b, "]}"...)
+	b = append(b, ']')
+	if m.Phase != "" {
+		b = appendString(append(b, `,"phase":`...), m.Phase)
+	}
+	return append(b, '}')
 }
 
 // appendString appends s as JSON. It writes what code and the output of commands mostly have; [jsontext.AppendQuote], whose

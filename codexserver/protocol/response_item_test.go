@@ -18,6 +18,7 @@ func FuzzAppendItem(f *testing.F) {
 		for _, item := range []protocol.ResponseItem{
 			protocol.FunctionCallItem{Name: text, Arguments: text, CallID: text},
 			protocol.FunctionCallOutputItem{CallID: text, Output: text},
+			protocol.MessageItem{Role: text, Content: []protocol.ContentItem{{Type: "output_text", Text: "x"}}, Phase: text},
 		} {
 			body := must.Get(json.Marshal(item, jsontext.AllowInvalidUTF8(true)))(t)
 			got := must.Get(protocol.AppendItem([]byte("before "), item))(t)
