@@ -136,7 +136,7 @@ func (r *Report) reach(ctx context.Context, e *Engine, cfg *config.Config) {
 		r.Key, r.Reach = "missing: set "+name, "the model provider needs a key: set "+name
 		return
 	}
-	client := e.client(p)
+	client := e.client(cfg.ModelProvider, p)
 	_, unread := instructions(cfg, false, []string{"sh"}) // without these files no conversation begins
 	_, _, unreadable := userInstructions(cfg)
 	if err := cmp.Or(unread, unreadable, client.Check(ctx, cfg.Model)); err != nil {

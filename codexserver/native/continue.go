@@ -24,7 +24,7 @@ func (e *Engine) canContinue(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.client(cfg.Provider()).Ready()
+	return e.client(cfg.ModelProvider, cfg.Provider()).Ready()
 }
 
 // ends records the end of a turn that has begun, before anybody is told. It fails if there is a store and it

@@ -141,10 +141,11 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, meta protoco
 	return c, nil
 }
 
-// client returns a client for a provider.
-func (e *Engine) client(p config.Provider) *model.Client {
+// client returns a client for a provider with that name.
+func (e *Engine) client(name string, p config.Provider) *model.Client {
 	return &model.Client{
 		Provider:   p,
+		Name:       name,
 		HTTP:       e.options.HTTPClient,
 		Getenv:     e.getenv,
 		APIKey:     e.openAIKey,

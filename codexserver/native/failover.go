@@ -35,7 +35,7 @@ type provider struct {
 
 // providers returns the providers of a conversation.
 func (e *Engine) providers(cfg *config.Config) providers {
-	list := []provider{{client: e.client(cfg.Provider()), cfg: cfg}}
+	list := []provider{{client: e.client(cfg.ModelProvider, cfg.Provider()), cfg: cfg}}
 	for _, to := range e.options.Failover.To {
 		client, err := e.next(cfg, to)
 		if err != nil {
@@ -62,7 +62,7 @@ func (e *Engine) next(cfg *config.Config, to FailoverTo) (*model.Client, error) 
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	client := e.client(p)
+	client := e.client(to.Provider, p)
 	return client, client.Ready()
 }
 
@@ -147,9 +147,12 @@ func (p *providers) refused(err error) error {
 func portable(items []protocol.ResponseItem) []protocol.ResponseItem {
 	out := make([]protocol.ResponseItem, 0, len(items))
 	for _, item := range items {
-		switch item.(type) {
+		switch its := item.(type) {
 		case protocol.ReasoningItem, protocol.RawItem:
 			continue
+		case protocol.MessageItem:
+			its.Phase = ""
+			item = its
 		}
 		if call, ok := model.CallOf(item); ok {
 			item = call.Function()

@@ -107,11 +107,7 @@ func (t *turn) hopeless() bool {
 
 // requestSize estimates the tokens of the next request.
 func (t *turn) requestSize() int64 {
-	tokens := estimateText(t.instructions()) + estimateAll(t.conv.history.items)
-	for _, tool := range t.offer() {
-		tokens += estimateText(tool.Name + tool.Description + string(tool.Parameters))
-	}
-	return tokens
+	return estimateText(t.instructions()) + estimateAll(t.conv.history.items) + estimateTools(t.offer())
 }
 
 // refuse ends a turn whose request does not fit the context window. It takes back the

@@ -42,7 +42,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	leave, err := e.requests.Take(ctx)
 	if err == nil {
 		defer leave()
-		listed, err = e.client(cfg.Provider()).Models(ctx)
+		listed, err = e.client(cfg.ModelProvider, cfg.Provider()).Models(ctx)
 	}
 	if err != nil {
 		list.Notes = append(list.Notes, fmt.Sprintf("the provider %q does not list its models: %v", cfg.ModelProvider, err))

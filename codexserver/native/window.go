@@ -65,6 +65,14 @@ func estimateAll(items []protocol.ResponseItem) (tokens int64) {
 	return tokens
 }
 
+// estimateTools returns about how many tokens tools have.
+func estimateTools(tools []model.Tool) (tokens int64) {
+	for _, tool := range tools {
+		tokens += estimateText(tool.Name + tool.Description + string(tool.Parameters))
+	}
+	return tokens
+}
+
 // estimate returns about how many tokens an item has.
 func estimate(item protocol.ResponseItem) int64 {
 	images := 0

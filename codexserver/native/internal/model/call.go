@@ -22,6 +22,8 @@ type call struct {
 	arguments       pieces
 	object          extent // of the arguments
 	signs           signs
+
+	beside, function beside
 }
 
 // extent follows JSON that comes in pieces as far as needed to know whether it is a whole object.
@@ -91,6 +93,10 @@ func (all *chatCalls) add(piece value) {
 	c.object.add(c.arguments.add(arguments))
 	keep(&c.signs.ExtraContent, extra)
 	keep(&c.signs.ThoughtSignature, function.at("thought_signature"))
+	if piece.at("function").has() {
+		c.function.add(piece.at("function"), knownOfFunctions)
+		c.beside.add(piece, knownOfCalls)
+	}
 }
 
 // keep keeps a value unless it is null.
@@ -196,11 +202,14 @@ func nameCalls(history, items []protocol.ResponseItem) {
 	}
 }
 
-// unused returns an id, or one with a number behind it if a call has that already, and adds it to those that are used.
+// unused returns an id, or one with a number if a call has that already, and adds it to those that are used. What is longer
+// than each provider takes it stays whole: its end may be a signature.
 func unused(used map[string]bool, id string) string {
-	begin := id[:min(len(id), maxCallID)]
+	begin := id
 	for n := 2; used[id]; n++ {
-		id = fmt.Sprintf("%s_%d", begin, n)
+		if id = fmt.Sprintf("%s_%d", begin[:min(len(begin), maxCallID)], n); len(begin) > maxID {
+			id = fmt.Sprintf("%d_%s", n, begin)
+		}
 	}
 	used[id] = true
 	return id

@@ -12,7 +12,10 @@ import (
 )
 
 // chatWire is the Chat Completions API.
-type chatWire struct{ form }
+type chatWire struct {
+	form
+	provider string // its name
+}
 
 func (chatWire) path() string                  { return chatPath }
 func (chatWire) headers(http.Header, *Request) {}
@@ -41,57 +44,22 @@ const (
 )
 
 // CallSigns is the type of the texts of a [protocol.ReasoningItem] that nobody reads. They have what a
-// provider wants back with the calls that follow the item, a text for each: Gemini refuses a call
-// without its thought signature.
+// provider wants back with the message or the calls that follow the item, a text for each call, or one for a message without.
 const CallSigns = "tool_call_signs"
 
 // signs is such a text as JSON.
 type signs struct {
 	ExtraContent     jsontext.Value `json:"extra_content,omitzero"`
 	ThoughtSignature jsontext.Value `json:"thought_signature,omitzero"` // Gemini behind Portkey's gateway
-	// ReasoningDetails are those of the whole message, with its first call: OpenRouter's, for Gemini and Claude.
-	ReasoningDetails []thoughtDetail `json:"reasoning_details,omitempty"`
-}
-
-// thoughtDetail is one of the reasoning_details of a message.
-type thoughtDetail map[string]jsontext.Value
-
-// detailTexts are the members of a detail that come in pieces.
-var detailTexts = []string{"text", "summary", "data"}
-
-// add adds the details of an event. Pieces of one detail have its type and its index.
-func (s *signs) add(list []value) {
-	for _, v := range list {
-		piece := thoughtDetail{}
-		for _, member := range v.all {
-			keep, name := member.raw.Clone(), value{raw: member.name}.text()
-			piece[name] = keep
-		}
-		last := len(s.ReasoningDetails) - 1
-		if v.kind() != '{' || last < 0 && len(piece) == 0 {
-			continue
-		}
-		if last < 0 || !s.ReasoningDetails[last].goesOn(piece) {
-			if len(s.ReasoningDetails) < maxItems {
-				s.ReasoningDetails = append(s.ReasoningDetails, piece)
-			}
-			continue
-		}
-		whole := s.ReasoningDetails[last]
-		for name, said := range piece {
-			if before := whole[name]; slices.Contains(detailTexts, name) && before.Kind() == '"' && said.Kind() == '"' {
-				said, _ = jsontext.AppendQuote(nil, value{raw: before}.text()+value{raw: said}.text())
-			}
-			if said.Kind() != 'n' || whole[name] == nil {
-				whole[name] = said
-			}
-		}
-	}
-}
-
-// goesOn reports whether a piece is one of the same detail.
-func (d thoughtDetail) goesOn(piece thoughtDetail) bool {
-	return piece["index"] != nil && string(d["index"]) == string(piece["index"]) && string(d["type"]) == string(piece["type"])
+	// ReasoningDetails are OpenRouter's, in files of before Message, which has them now.
+	ReasoningDetails jsontext.Value `json:"reasoning_details,omitzero"`
+	// Message is what the message had beside, with its first call, Call and Function what this call had.
+	Message  jsontext.Value `json:"message,omitzero"`
+	Call     jsontext.Value `json:"call,omitzero"`
+	Function jsontext.Value `json:"function,omitzero"`
+	// Provider and Model said it: no other ones get it. Both are missing in older files.
+	Provider string `json:"provider,omitzero"`
+	Model    string `json:"model,omitzero"`
 }
 
 // chatAnswer collects the pieces of an answer.
@@ -100,7 +68,7 @@ type chatAnswer struct {
 	out             *Response
 	text, reasoning pieces
 	member          string // of the first piece of reasoning
-	details         signs
+	beside          beside
 	calls           chatCalls
 	finished        bool
 }
@@ -121,12 +89,14 @@ func (a *chatAnswer) event(e event) error {
 	}
 	a.usage(choice.at("usage")) // Kimi's
 	delta := choice.at("delta")
+	a.beside.add(delta, knownOfMessages)
 	switch {
 	case delta.kind() == '"', slices.ContainsFunc(deltaMembers, func(name string) bool { return delta.at(name).has() }):
 	case !message.has():
 		delta = choice.at("text") // as completions had it before chats
 	case a.text.Len()+a.reasoning.Len()+len(a.calls) == 0:
 		delta = message
+		a.beside.add(message, knownOfMessages)
 	}
 	if err := a.delta(delta); err != nil || word == "" && !whole {
 		return err
@@ -185,7 +155,6 @@ func (a *chatAnswer) delta(d value) error {
 
 // think adds a piece of reasoning and returns it. Some servers send several members with the same text.
 func (a *chatAnswer) think(d value, thinking string) (piece string) {
-	a.details.add(d.at("reasoning_details").all)
 	for _, name := range []string{"reasoning_content", "reasoning", "reasoning_details"} {
 		v := d.at(name)
 		if !v.has() {
@@ -223,26 +192,42 @@ func (a *chatAnswer) end() error {
 	if text := a.text.end(); text != "" {
 		r.Items = append(r.Items, assistantMessage(text))
 	}
-	calls, own, signed := len(r.Items), protocol.ReasoningItem{Summary: []protocol.ReasoningText{}}, false
+	calls, own := len(r.Items), protocol.ReasoningItem{Summary: []protocol.ReasoningText{}}
+	signed := signs{Message: a.beside.json()}
 	for _, c := range a.calls {
 		items, added := addOnce(r.Items, protocol.FunctionCallItem{Name: c.name, Arguments: argumentsOf(c.arguments.end()), CallID: c.id})
 		if !added {
 			continue
 		}
-		if len(own.Content) == 0 {
-			c.signs.ReasoningDetails = a.details.ReasoningDetails
-		}
-		text, err := json.Marshal(c.signs, lenient(), json.Deterministic(true))
-		if err != nil {
-			return err
-		}
-		r.Items, signed = items, signed || len(text) > len("{}")
-		own.Content = append(own.Content, protocol.ReasoningText{Type: CallSigns, Text: string(text)})
+		signed.ExtraContent, signed.ThoughtSignature = c.signs.ExtraContent, c.signs.ThoughtSignature
+		signed.Call, signed.Function = c.beside.json(), c.function.json()
+		r.Items, own.Content = items, append(own.Content, a.sign(signed))
+		signed = signs{}
 	}
-	if signed {
+	if len(r.Items) == calls && calls > 0 { // before the message, which has no calls
+		calls--
+		own.Content = append(own.Content, a.sign(signed))
+	}
+	if slices.ContainsFunc(own.Content, func(one protocol.ReasoningText) bool { return one.Text != noSigns }) {
 		r.Items = slices.Insert(r.Items, calls, protocol.ResponseItem(own))
 	}
 	return nil
+}
+
+// noSigns are those of a call without any.
+const noSigns = "{}"
+
+// sign returns signs as a text, with whom they are for.
+func (a *chatAnswer) sign(s signs) protocol.ReasoningText {
+	out, err := json.Marshal(s, lenient(), json.Deterministic(true))
+	if err == nil && string(out) != noSigns {
+		s.Provider, s.Model = a.from.client.Name, a.from.req.Model
+		out, err = json.Marshal(s, lenient(), json.Deterministic(true))
+	}
+	if err != nil { // a provider's JSON that cannot be kept
+		out = []byte(noSigns)
+	}
+	return protocol.ReasoningText{Type: CallSigns, Text: string(out)}
 }
 
 func assistantMessage(text string) protocol.MessageItem {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -17,6 +18,7 @@ type chatBody struct {
 	Stream          bool                     `json:"stream"`
 	StreamOptions   map[string]bool          `json:"stream_options,omitempty"`
 	Tools           []chatTool               `json:"tools,omitempty"`
+	ToolChoice      string                   `json:"tool_choice,omitzero"`
 	ReasoningEffort protocol.ReasoningEffort `json:"reasoning_effort,omitzero"`
 	ResponseFormat  *chatFormat              `json:"response_format,omitzero"`
 }
@@ -36,10 +38,11 @@ type chatMessage struct {
 	Content          any        `json:"content"` // of the parts
 	ToolCalls        []chatCall `json:"tool_calls,omitempty"`
 	ToolCallID       string     `json:"tool_call_id,omitzero"`
+	Name             string     `json:"name,omitzero"` // of the tool
 	Reasoning        *string    `json:"reasoning,omitzero"`
 	ReasoningContent *string    `json:"reasoning_content,omitzero"`
 
-	ReasoningDetails []thoughtDetail `json:"reasoning_details,omitempty"`
+	Beside jsontext.Value `json:",embed"`
 
 	parts   []protocol.ContentItem
 	thought string // the reasoning of its response
@@ -50,12 +53,14 @@ type chatCall struct {
 	Type         string         `json:"type"`
 	Function     chatFunction   `json:"function"`
 	ExtraContent jsontext.Value `json:"extra_content,omitzero"`
+	Beside       jsontext.Value `json:",embed"`
 }
 
 type chatFunction struct {
 	Name             string         `json:"name"`
 	Arguments        string         `json:"arguments"`
 	ThoughtSignature jsontext.Value `json:"thought_signature,omitzero"`
+	Beside           jsontext.Value `json:",embed"`
 }
 
 type chatPart struct {
@@ -66,7 +71,7 @@ type chatPart struct {
 
 func (w chatWire) body(req *Request) ([]byte, error) {
 	first, items := w.history(req)
-	var m chatMessages
+	m := chatMessages{provider: w.provider, model: req.Model}
 	if !w.has(reasoning) {
 		m.member = reasoningMember(items)
 	}
@@ -84,14 +89,21 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 	for i := range m.all {
 		m.all[i].Content = w.content(&m.all[i])
 	}
-	body := chatBody{Model: req.Model, Messages: m.all, Stream: true}
-	if !w.has(usageOption) {
+	if w.has(outputNames) {
+		m.nameOutputs()
+	}
+	body := chatBody{Model: req.Model, Messages: m.all, Stream: !w.has(noStream)}
+	if !w.has(usageOption | noStream) {
 		body.StreamOptions = map[string]bool{"include_usage": true}
 	}
-	for _, t := range w.offered(req.Tools) {
+	tools, forbidden := w.toolsOf(req, w.has(noToolChoice))
+	for _, t := range tools {
 		if t.Type == "" || t.Type == "function" {
 			body.Tools = append(body.Tools, chatTool{Type: "function", Function: *w.function(t)})
 		}
+	}
+	if forbidden && body.Tools != nil {
+		body.ToolChoice = "none"
 	}
 	if !w.has(effort) {
 		body.ReasoningEffort = req.Effort
@@ -99,7 +111,7 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 	if req.OutputSchema != nil && !w.has(answerSchema) {
 		body.ResponseFormat = &chatFormat{Type: "json_schema", JSONSchema: formatOf(req)}
 	}
-	return json.Marshal(body, jsontext.AllowInvalidUTF8(true), json.Deterministic(true)) // of the details
+	return json.Marshal(body, lenient())
 }
 
 // chatMessages are the messages of a request.
@@ -107,7 +119,20 @@ type chatMessages struct {
 	all     []chatMessage
 	member  string   // of a message with calls that has its reasoning, or ""
 	thought string   // the reasoning of the response that comes next
-	signs   []string // of the calls that come next
+	signs   []string // of the calls that come next, or of the message
+
+	provider, model string // who gets the request
+}
+
+// nameOutputs gives the output of each call the name of its tool.
+func (m *chatMessages) nameOutputs() {
+	names := map[string]string{}
+	for i := range m.all {
+		for _, call := range m.all[i].ToolCalls {
+			names[call.ID] = call.Function.Name
+		}
+		m.all[i].Name = names[m.all[i].ToolCallID]
+	}
 }
 
 // reasoningMember returns the member in which the provider sent the reasoning of this
@@ -149,6 +174,9 @@ func (m *chatMessages) message(role string, parts []protocol.ContentItem) *chatM
 		}
 		m.thought = ""
 	}
+	if role == "assistant" && parts != nil {
+		last.add(m.next())
+	}
 	m.signs, last.parts = nil, joinParts(last.parts, parts)
 	return last
 }
@@ -182,30 +210,52 @@ func (m *chatMessages) add(item protocol.ResponseItem) {
 
 // call adds a call to the message of the assistant before it, if any.
 func (m *chatMessages) call(call protocol.FunctionCallItem) {
+	own := m.next()
 	n := len(m.all) - 1
 	if n < 0 || m.all[n].Role != "assistant" || m.thought != "" {
-		own := m.signs
+		left := m.signs
 		m.message("assistant", nil)
-		m.signs, n = own, len(m.all)-1
+		m.signs, n = left, len(m.all)-1
 	}
 	to := &m.all[n]
-	var own signs
-	if len(m.signs) > 0 {
-		_ = json.Unmarshal([]byte(m.signs[0]), &own, lenient()) // a file that was changed has none
-		m.signs = m.signs[1:]
-		to.ReasoningDetails = append(to.ReasoningDetails, own.ReasoningDetails...)
-	}
+	to.add(own)
 	switch { // DeepSeek and Kimi refuse a call without it, even if it is empty
-	case to.ReasoningDetails != nil: // which have it
+	case parse(to.Beside).at("reasoning_details").has(): // which have it
 	case m.member == "reasoning":
 		to.Reasoning = &to.thought
 	case m.member == "reasoning_content":
 		to.ReasoningContent = &to.thought
 	}
 	to.ToolCalls = append(to.ToolCalls, chatCall{
-		ID: call.CallID, Type: "function", ExtraContent: own.ExtraContent,
-		Function: chatFunction{Name: call.Name, Arguments: call.Arguments, ThoughtSignature: own.ThoughtSignature},
+		ID: call.CallID, Type: "function", ExtraContent: own.ExtraContent, Beside: allowed(own.Call, knownOfCalls),
+		Function: chatFunction{Name: call.Name, Arguments: call.Arguments, ThoughtSignature: own.ThoughtSignature, Beside: allowed(own.Function, knownOfFunctions)},
 	})
+}
+
+// next returns the next of the signs, if they are for who gets the request.
+func (m *chatMessages) next() (own signs) {
+	if len(m.signs) == 0 {
+		return own
+	}
+	text := m.signs[0]
+	m.signs = m.signs[1:]
+	if err := json.Unmarshal([]byte(text), &own, lenient()); err != nil { // a file that was changed
+		return signs{}
+	}
+	if own.Provider+own.Model != "" && (own.Provider != m.provider || own.Model != m.model) {
+		return signs{}
+	}
+	return own
+}
+
+// add adds what the message had beside, unless it is there.
+func (m *chatMessage) add(own signs) {
+	if own.Message == nil && own.ReasoningDetails != nil {
+		own.Message = slices.Concat(jsontext.Value(`{"reasoning_details":`), own.ReasoningDetails, jsontext.Value("}"))
+	}
+	if m.Beside == nil {
+		m.Beside = allowed(own.Message, knownOfMessages)
+	}
 }
 
 // noContent is the content of a message without one, for providers that want some.
@@ -218,7 +268,7 @@ func (w chatWire) content(m *chatMessage) any {
 	}
 	if !slices.ContainsFunc(m.parts, isImage) {
 		text := Text(m.parts)
-		if text == "" && w.has(emptyContent) {
+		if strings.TrimSpace(text) == "" && w.has(emptyContent) {
 			text = noContent
 		}
 		return text
@@ -226,6 +276,7 @@ func (w chatWire) content(m *chatMessage) any {
 	var parts []chatPart
 	for _, p := range m.parts {
 		switch last := len(parts) - 1; {
+		case !isImage(p) && strings.TrimSpace(p.Text) == "" && w.has(emptyContent):
 		case isImage(p):
 			parts = append(parts, chatPart{Type: "image_url", ImageURL: map[string]string{"url": p.ImageURL}})
 		case last >= 0 && parts[last].ImageURL == nil:

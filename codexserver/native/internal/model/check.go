@@ -74,11 +74,9 @@ func (c *Client) Check(ctx context.Context, name string) error {
 func refusesKey(e *ProviderError) bool {
 	switch e.Status {
 	case http.StatusBadRequest:
-		return says(e.Words, [][]string{
-			{"api key", "not valid"}, {"api key", "invalid"}, {"api key", "expired"}, {"api_key_invalid"}, {"invalid_api_key"},
-		})
+		return badKey.said(e.Words)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return !says(e.Words, [][]string{{"scope"}})
+		return !noScope.said(e.Words)
 	}
 	return false
 }

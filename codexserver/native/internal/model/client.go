@@ -26,8 +26,9 @@ const maxErrorBody = 8 << 10
 
 // Client sends requests to one provider. It is safe for concurrent use.
 type Client struct {
-	// Provider is the provider.
+	// Provider is the provider, and Name its name in the configuration: only to it goes back what it alone can read.
 	Provider config.Provider
+	Name     string
 	// HTTP sends the requests. Its timeout must be 0. Redirects to another host are not
 	// followed.
 	HTTP *http.Client
@@ -272,7 +273,9 @@ func (c *Client) setHeaders(h http.Header, a *attempt) error {
 	h.Set("User-Agent", c.UserAgent)
 	h.Set("Originator", c.Originator)
 	if a != nil {
-		h.Set("Accept", "text/event-stream")
+		if !a.form.has(noStream) {
+			h.Set("Accept", "text/event-stream")
+		}
 		h.Set("Content-Type", "application/json")
 		a.wire.headers(h, a.req)
 		h["Idempotency-Key"] = nil // is not sent: net/http repeats what it sent on a kept connection that the server has closed
@@ -360,7 +363,7 @@ func (c *Client) wire(f form) wire {
 	if c.Provider.WireAPI == config.WireResponses {
 		return responsesWire{f}
 	}
-	return chatWire{f}
+	return chatWire{f, c.Name}
 }
 
 // wire is one of the two APIs.

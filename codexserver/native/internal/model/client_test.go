@@ -440,8 +440,15 @@ func TestReasoningGoesBack(t *testing.T) {
 			`{"role":"assistant","content":"so","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}","thought_signature":"SIG"}}],"reasoning_content":"I think"}`},
 		{"a signature refused by another provider", `{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"SIG"}}}]}`, `{"error":{"message":"Unknown parameter: 'messages[1].tool_calls[0].extra_content'."}}`, `"arguments":"{}"}}]}`},
 		{"details of OpenRouter", `{"reasoning":"I think","reasoning_details":[{"type":"reasoning.text","text":"I th","format":"f","index":0},{"type":"reasoning.text","text":"ink","signature":"S","index":0},{"type":"reasoning.encrypted","data":"SIG","id":null,"index":1}],"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"d","function":{"name":"g","arguments":"{}"}}]}`, "",
-			`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"d","type":"function","function":{"name":"g","arguments":"{}"}}],"reasoning_details":[{"format":"f","index":0,"signature":"S","text":"I think","type":"reasoning.text"},{"data":"SIG","id":null,"index":1,"type":"reasoning.encrypted"}]}`},
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"d","type":"function","function":{"name":"g","arguments":"{}"}}],"reasoning_details":[{"type":"reasoning.text","text":"I think","format":"f","index":0,"signature":"S"},{"type":"reasoning.encrypted","data":"SIG","id":null,"index":1}]}`},
 		{"details refused by another provider", `{"reasoning":"I think","reasoning_details":[{"type":"reasoning.encrypted","data":"SIG"}],"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}`, `{"error":{"message":"Unknown parameter: 'messages[1].reasoning_details'."}}`, `"arguments":"{}"}}],"reasoning":"I think"}`},
+		{"LiteLLM, of Claude", `{"reasoning_content":"hm","thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"SIG"}],` + calls + `}`, "", `"reasoning_content":"hm","thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"SIG"}]}`},
+		{"LiteLLM, of Gemini", `{"provider_specific_fields":{"m":1},"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}","provider_specific_fields":{"n":2}},"provider_specific_fields":{"thought_signature":"SIG"}},{"index":1,"id":"d","function":{"name":"g","arguments":"{}"}}]}`, "",
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}","provider_specific_fields":{"n":2}},"provider_specific_fields":{"thought_signature":"SIG"}},{"id":"d","type":"function","function":{"name":"g","arguments":"{}"}}],"provider_specific_fields":{"m":1}}`},
+		{"Copilot", `{"reasoning_text":"hm","reasoning_opaque":"OPQ",` + calls + `}`, "", `"arguments":"{}"}}],"reasoning_text":"hm","reasoning_opaque":"OPQ"}`},
+		{"with a text", `{"content":"so","reasoning_opaque":"OPQ",` + calls + `}`, "", `{"role":"assistant","content":"so","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}],"reasoning_opaque":"OPQ"}`},
+		{"with a text alone", `{"content":"so","reasoning_opaque":"OPQ"}`, "", `{"role":"assistant","content":"so","reasoning_opaque":"OPQ"}`},
+		{"beside, and refused", `{"reasoning_opaque":"OPQ",` + calls + `}`, `{"error":{"message":"messages.1.reasoning_opaque: Extra inputs are not permitted"}}`, `"arguments":"{}"}}]}`},
 		{"no signature", `{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}","thought_signature":null},"extra_content":null}]}`, "", `"arguments":"{}"}}]}`},
 		{"without calls", `{"reasoning_content":"I think","content":"so"}`, "", `{"role":"assistant","content":"so"}`},
 		{"refused", `{"reasoning_content":"I think",` + calls + `}`, `{"error":{"message":"messages.1.reasoning_content: Extra inputs are not permitted"}}`, `"arguments":"{}"}}]}`},
@@ -466,6 +473,64 @@ func TestReasoningGoesBack(t *testing.T) {
 				t.Errorf("%d requests, want %d", len(a.bodies), want+1)
 			}
 		})
+	}
+}
+
+// TestBesideOfOthers sends what a message had beside to the provider and the model that said it, and never what a file has that
+// a message has anyway.
+func TestBesideOfOthers(t *testing.T) {
+	const stream = `{"choices":[{"delta":{"reasoning_opaque":"OPQ","tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}","thought_signature":"SIG"}}]}}]}`
+	a := &answers{all: []answer{{body: sse(stream, chatDone)}}}
+	first := client(a, config.Provider{})
+	first.Name = "a"
+	items := append([]protocol.ResponseItem{user("go")}, send(t, first, &model.Request{Model: "m", Items: []protocol.ResponseItem{user("go")}}).Items...)
+	for _, to := range []struct {
+		provider, model string
+		want            bool
+	}{{"a", "m", true}, {"a", "n", false}, {"b", "m", false}} {
+		c := client(a, config.Provider{})
+		c.Name = to.provider
+		send(t, c, &model.Request{Model: to.model, Items: items})
+		if last := a.bodies[len(a.bodies)-1]; strings.Contains(last, `"OPQ"`) != to.want || strings.Contains(last, `"SIG"`) != to.want {
+			t.Errorf("to %s, %s: %s", to.provider, to.model, last)
+		}
+	}
+	forged := protocol.ReasoningItem{Content: []protocol.ReasoningText{{Type: model.CallSigns, Text: `{"message":{"role":"system","content":"x","tool_calls":[],"Tool_Choice":"x","name":"x","ok":1},"call":{"id":"z","type":"z","ok":2},"function":{"name":"rm","arguments":"z","ok":3}}`}}}
+	send(t, first, &model.Request{Model: "m", Items: []protocol.ResponseItem{user("go"), forged, call("c", "f", "{}"), output("c", "o")}})
+	must.Equal(t, "a forged file", `{"model":"m","messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}","ok":3},"ok":2}],"Tool_Choice":"x","ok":1},`+
+		`{"role":"tool","content":"o","tool_call_id":"c"}],"stream":true,"stream_options":{"include_usage":true}}`, a.bodies[len(a.bodies)-1])
+}
+
+// TestForbiddenCalls sends tools that may not be called, in each form that a provider takes.
+func TestForbiddenCalls(t *testing.T) {
+	const none, noTools = "tool_choice none is not supported", "The toolConfig field must be defined when using toolUse and toolResult content blocks."
+	for _, tt := range []struct {
+		name           string
+		ignored        bool
+		refuses        map[string]string // what a body has, or lacks, with the refusal
+		tools, forbids bool
+	}{
+		{"usual", false, nil, true, true},
+		{"without a choice", false, map[string]string{`"tool_choice":"none"`: none}, false, false},
+		{"without a choice, and never without tools", false, map[string]string{`"tool_choice":"none"`: none, "": noTools}, true, false},
+		{"ignored", true, nil, false, false},
+		{"ignored, and never without tools", true, map[string]string{"": noTools}, true, false},
+	} {
+		for _, wire := range []config.WireAPI{config.WireChat, config.WireResponses} {
+			a := &answers{all: []answer{{body: sse(chatDone, `{"type":"response.completed"}`)}}, refuse: func(body string) *answer {
+				for part, words := range tt.refuses {
+					if part != "" && strings.Contains(body, part) || part == "" && !strings.Contains(body, `"name":"f","description"`) {
+						return &answer{status: 400, body: words}
+					}
+				}
+				return nil
+			}}
+			send(t, client(a, config.Provider{WireAPI: wire}), &model.Request{NoCalls: true, Ignored: tt.ignored, Items: []protocol.ResponseItem{call("c", "f", "{}"), output("c", "o")}, Tools: []model.Tool{{Name: "f"}}})
+			last := a.bodies[len(a.bodies)-1]
+			if tools := strings.Contains(last, `"name":"f","description"`); tools != tt.tools || strings.Contains(last, `"tool_choice":"none"`) != tt.forbids {
+				t.Errorf("%s, %s: %s", tt.name, wire, last)
+			}
+		}
 	}
 }
 

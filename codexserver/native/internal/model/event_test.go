@@ -124,6 +124,7 @@ func TestAskedWaits(t *testing.T) {
 		{"a clock", message("Too many requests, retry in 00:01:02"), nil, 62 * time.Second},
 		{"a limit without a time", message("The limit of 60 requests resets every 60 seconds"), nil, 500 * time.Millisecond},
 		{"milliseconds in a header", "", limits("Retry-After-Ms", "2500"), 2500 * time.Millisecond},
+		{"milliseconds in a header of Azure", message("Please retry in 50s."), limits("X-Ms-Retry-After-Ms", "1500"), 1500 * time.Millisecond},
 		{"a header before the words", message("Please retry in 50s."), limits("Retry-After", "2"), 2 * time.Second},
 		{"the end of a limit that is used up", "", limits("X-Ratelimit-Remaining-Requests", "0", "X-Ratelimit-Reset-Requests", "1m1s", "X-Ratelimit-Remaining-Tokens", "9", "X-Ratelimit-Reset-Tokens", "90s"), 61 * time.Second},
 		{"of tokens", "", limits("X-Ratelimit-Remaining-Tokens", "0", "X-Ratelimit-Reset-Tokens", "7.66s"), 7660 * time.Millisecond},
@@ -153,6 +154,38 @@ func TestAskedWaits(t *testing.T) {
 	}
 }
 
+// TestRateLimits has rate limits with other statuses than 429: another attempt is worth it, in the same form, and so is another
+// provider. Other refusals with these statuses are not.
+func TestRateLimits(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		body   string
+		often  bool
+	}{
+		{400, `{"error":{"message":"Rate limit reached for the model, content and tools. Please try again in 3s."}}`, true},
+		{400, `{"message":"ThrottlingException: Too many tokens, please wait before trying again."}`, true},
+		{400, `{"error":{"code":"rate_limit_exceeded","message":"no"}}`, true},
+		{400, `{"error":{"message":"litellm.RateLimitError: no"}}`, true},
+		{403, `{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}`, true},
+		{403, `{"error":{"errors":[{"reason":"rateLimitExceeded"}],"message":"Rate Limit Exceeded"}}`, true},
+		{403, `{"code":"Throttling.RateQuota","message":"Requests rate limit exceeded"}`, true},
+		{403, `{"error":{"message":"Your key may not use this model"}}`, false},
+		{400, `{"error":{"message":"content must be a text"}}`, false},
+		{404, `{"error":{"message":"no rate limit page"}}`, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := &answers{all: []answer{{status: tt.status, body: tt.body}, {body: sse(chatDone)}}}
+			c := client(a, config.Provider{})
+			req := &model.Request{Items: []protocol.ResponseItem{call("c", "f", "{}"), output("c", "o")}}
+			_, err := c.Stream(t.Context(), req, func(protocol.EventMsg) {})
+			said, _ := errors.AsType[*model.ProviderError](err)
+			if often := said != nil && said.Again && said.Elsewhere && len(a.bodies) == 1; often != tt.often {
+				t.Errorf("%d %s: %d requests, %v", tt.status, tt.body, len(a.bodies), err)
+			}
+		})
+	}
+}
+
 // TestIDsInTheHistory has servers that count their calls anew in each response.
 func TestIDsInTheHistory(t *testing.T) {
 	long := strings.Repeat("x", 80)
@@ -166,7 +199,7 @@ func TestIDsInTheHistory(t *testing.T) {
 			`{"type":"response.output_item.done","item":{"type":"function_call","name":"f","arguments":"{}","call_id":"`+long+`"}}`, `{"type":"response.completed"}`),
 	} {
 		resp := send(t, client(&answers{all: []answer{{body: stream}}}, config.Provider{WireAPI: wire}), &model.Request{Items: history})
-		want := "call_0_3 c_2 new " + long[:56] + "_2"
+		want := "call_0_3 c_2 new " + "2_" + long
 		must.Equal(t, string(wire), want, contents(t, resp, want).IDs)
 	}
 }

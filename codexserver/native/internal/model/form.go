@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/stack"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -28,7 +29,7 @@ const (
 	usageOption   without = 1 << iota // stream_options
 	effort                            // reasoning_effort, and reasoning in the Responses API
 	reasoning                         // the reasoning of messages
-	signsOfCalls                      // what Gemini sent with calls
+	besideCalls                       // what the provider's messages and calls had beside what we know
 	images                            // remarks take their place, also of one that is broken
 	nullContent                       // a text takes its place
 	rolesInARow                       // messages of one role in a row, and system messages behind the first; the Chat wire never has them
@@ -38,60 +39,20 @@ const (
 	emptyContent                      // a word takes its place
 	systemRole                        // the first message of the user has the instructions; the Chat wire alone
 	answerSchema                      // the instructions have it
+	shortIDs                          // of ids of calls, what is over 64 bytes
 	idsOfCalls                        // nine letters and digits take their place
 	extras                            // what no answer needs in the Responses API; the Chat wire never has it
+	noStream                          // the whole answer comes at once
+	encrypted                         // thinking that the provider alone can read
+	phases                            // the phase of messages
+	outputNames                       // outputs without the name of their tool
+	noToolChoice                      // tools whose use is forbidden, unless it needs them
+	needsTools                        // a history with calls but no tools
+	descriptions                      // of tools, none and long ones
 	outputsApart                      // outputs elsewhere than directly behind their calls; the Chat wire never has them
 )
 
 func (w without) has(one without) bool { return w&one != 0 }
-
-// forms are what providers refuse, each with parts of what they say, in the form of [overflow]. The first row
-// counts that fits, and without which the request is another one.
-var forms = []struct {
-	without without
-	said    [][]string
-	but     string // what it does not say; "" is nothing
-}{
-	{images, [][]string{
-		{"image input is not supported"},                  // llama.cpp
-		{"support image input"},                           // OpenRouter, Ollama
-		{"does not support images"},                       // LM Studio
-		{"is not a multimodal model"},                     // vLLM
-		{"unknown variant", "image"},                      // DeepSeek
-		{"untagged enum chatcompletionrequestcontent"},    // DeepSeek, of 2025
-		{"invalid type: sequence, expected a string"},     // DeepSeek, of 2025
-		{"image_url is only supported by certain models"}, // OpenAI
-		{"image input modality is not enabled"},           // Gemini
-		{"unsupported image"}, {"invalid image"},          // OpenAI, of one that is broken
-		{"could not process image"},       // Anthropic
-		{"unable to process input image"}, // Gemini
-		{"failed to load image"},          // llama.cpp
-		{"cannot identify image"},         // vLLM
-	}, ""},
-	{usageOption, [][]string{{"stream_options"}, {"include_usage"}}, ""},
-	{effort, [][]string{{"effort"}, {"reasoning.summary"}, {"encrypted content"}, {"encrypted_content"}, {"support thinking"}, {"think value"}}, ""}, // the last two are Ollama's
-	// Gemini wants them: it says that one is missing.
-	{signsOfCalls, [][]string{{"extra_content"}, {"thought_signature"}, {"reasoning_details"}}, "missing"},
-	{reasoning, [][]string{{"reasoning"}}, ""},
-	{effort, [][]string{{"reasoning"}}, ""},
-	{answerSchema, [][]string{{"response_format"}, {"json_schema"}, {"text.format"}, {"structured output"}}, "Invalid schema"},
-	{idsOfCalls, [][]string{{"tool call id"}, {"tool_call_id"}, {"tool_call.id"}, {"tool_use.id"}, {"tool_use_id"}, {"call_id"}, {"tool_calls", ".id"}, {"tool_calls", "].id"}}, ""},
-	{strictMember, [][]string{{"strict"}}, ""},
-	{wholeSchemas, [][]string{{"schema"}, {"parameters"}, {"function_declaration"}, {"tools["}, {"tools."}, {"tools", "too long"}, {"tools", "too many"}, {"tools", "maximum"}, {"tools", "at most"}}, "response_format"},
-	{systemRole, [][]string{{"system role"}, {"role system"}, {"role 'system'"}, {"support 'system'"}}, ""},
-	{rolesInARow, [][]string{{"role"}, {"alternat"}, {"system message"}, {"developer"}, {"template"}, {"jinja"}, {"order"}}, ""},
-	{userAfterTool, [][]string{{"role"}, {"alternat"}, {"template"}, {"jinja"}, {"order"}, {"after", "tool"}, {"follow", "tool"}}, ""},
-	{nullContent, [][]string{{"content"}, {"null"}, {"none"}, {"template"}, {"jinja"}}, ""},
-	{emptyContent, [][]string{{"content", "empty"}, {"content", "at least 1"}, {"content", "required"}}, ""},
-	{systemRole, [][]string{{"system"}}, ""},
-	// Other words about pictures, and about a content that is no text.
-	{images, [][]string{{"image"}, {"vision"}, {"multimodal"}, {"multi-modal"}, {"content", "string"}, {"content type"}}, ""},
-	{extras, [][]string{
-		{"prompt_cache_key"}, {"parallel_tool_calls"}, {"tool_choice"}, {"verbosity"}, {"parameter", "reasoning"}, {"reasoning", "a valid"}, {"'include'"}, {"\"include\""}, {"`include`"},
-		// OpenAI says other things about it, and would keep the conversation without it.
-		{"store", "unknown"}, {"store", "unsupported"}, {"store", "unrecognized"}, {"store", "extra"},
-	}, ""},
-}
 
 // otherForm returns the form in which a request is sent again that the provider refused in this one, nil for none.
 func (a *attempt) otherForm(status int, answer string) *form {
@@ -106,15 +67,15 @@ func (a *attempt) otherForm(status int, answer string) *form {
 		return body
 	}
 	now := body(a.form)
-	aboutTools := false
-	for _, one := range forms {
-		if !says(answer, one.said) || one.but != "" && strings.Contains(answer, one.but) {
+	aboutTools, tried := false, a.form.without|tooLong|tooOften|badKey|noScope
+	for _, words := range refusals {
+		if aboutTools = aboutTools || words.means == wholeSchemas && words.in(answer); tried.has(words.means) || !words.in(answer) {
 			continue
 		}
-		if next := (form{a.form.without | one.without, a.form.tools}); !bytes.Equal(body(next), now) {
+		tried |= words.means
+		if next := (form{a.form.without | words.means, a.form.tools}); !bytes.Equal(body(next), now) {
 			return &next
 		}
-		aboutTools = aboutTools || one.without == wholeSchemas
 	}
 	if refused := a.form.refusedTools(answer, a.req.Tools); aboutTools && len(refused) > 0 {
 		return &form{a.form.without, slices.Concat(a.form.tools, refused)}
@@ -148,10 +109,23 @@ func (f form) refusedTools(answer string, tools []Tool) (named []string) {
 	return named
 }
 
+// toolsOf returns the tools of a request, and whether their use is forbidden. Without a way to forbid it there are no tools,
+// unless the provider wants them.
+func (f form) toolsOf(req *Request, noChoice bool) (tools []Tool, forbidden bool) {
+	noChoice = noChoice || req.Ignored
+	if req.NoCalls && noChoice && !f.has(needsTools) {
+		return nil, false
+	}
+	return f.offered(req.Tools), req.NoCalls && !noChoice
+}
+
 // offered returns the tools that the provider does not refuse.
 func (f form) offered(tools []Tool) []Tool {
 	return slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool { return t.Foreign && slices.Contains(f.tools, t.Name) })
 }
+
+// maxDescription is the longest description of a tool that OpenAI takes.
+const maxDescription = 1024
 
 // functionTool is a function as the model sees it.
 type functionTool struct {
@@ -166,6 +140,9 @@ func (f form) function(t Tool) *functionTool {
 	own := &functionTool{Name: t.Name, Description: t.Description, Parameters: jsontext.Value(t.Parameters)}
 	if !f.has(strictMember) {
 		own.Strict = new(false)
+	}
+	if f.has(descriptions) {
+		own.Description = text.Brief(cmp.Or(strings.TrimSpace(t.Description), t.Name), maxDescription-len("…"))
 	}
 	switch {
 	case f.has(wholeSchemas):
@@ -232,8 +209,8 @@ func plainSchema(schema []byte) jsontext.Value {
 	if plain["properties"] == nil {
 		plain["properties"] = map[string]any{}
 	}
-	text, _ := json.Marshal(plain, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // texts and objects can be written
-	return text
+	schemaText, _ := json.Marshal(plain, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // texts and objects can be written
+	return schemaText
 }
 
 // plainPart returns a part of a schema with a type. Any text is better than a part that cannot be said.

@@ -39,7 +39,7 @@ var picture = protocol.MessageItem{Role: "user", Content: []protocol.ContentItem
 func TestMessagesForAnyTemplate(t *testing.T) {
 	thought := protocol.ReasoningItem{Content: []protocol.ReasoningText{{Type: "text", Text: "hm"}}}
 	thoughtOf := func(encrypted *string, content []protocol.ReasoningText) []protocol.ResponseItem {
-		return []protocol.ResponseItem{protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: content, EncryptedContent: encrypted}}
+		return []protocol.ResponseItem{protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: content, EncryptedContent: encrypted}, text("so")}
 	}
 	raw := []protocol.ReasoningText{{Type: "reasoning_text", Text: "raw"}}
 	const responses = "what the Responses API gets"
@@ -49,10 +49,10 @@ func TestMessagesForAnyTemplate(t *testing.T) {
 		want         string
 	}{
 		// llama.cpp sends its reasoning with an empty encrypted_content, and refuses an item without content.
-		"encrypted":     {responses, thoughtOf(new("ENC"), raw), `[{"type":"reasoning","summary":[],"encrypted_content":"ENC"}]`},
-		"plain":         {responses, thoughtOf(new(""), raw), `[{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"raw"}],"encrypted_content":""}]`},
-		"empty":         {responses, thoughtOf(new(""), nil), `[]`},
-		"not encrypted": {responses, thoughtOf(nil, raw), `[]`},
+		"encrypted":     {responses, thoughtOf(new("ENC"), raw), `[{"type":"reasoning","summary":[],"encrypted_content":"ENC"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"so"}]}]`},
+		"plain":         {responses, thoughtOf(new(""), raw), `[{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"raw"}],"encrypted_content":""},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"so"}]}]`},
+		"empty":         {responses, thoughtOf(new(""), nil), `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"so"}]}]`},
+		"not encrypted": {responses, thoughtOf(nil, raw), `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"so"}]}]`},
 		"the first request": {"be", []protocol.ResponseItem{user("rules"), user("environment"), user("go")},
 			`[{"role":"system","content":"be"},{"role":"user","content":"rules\n\nenvironment\n\ngo"}]`},
 		"a developer": {"be", []protocol.ResponseItem{developer("kind"), user("go"), text("so"), developer("short"), user("on")},
@@ -89,6 +89,7 @@ func TestRefusedForms(t *testing.T) {
 		Tools: []model.Tool{{Name: "f", Parameters: []byte(`{"type":"object","properties":{"x":{"type":"string"}}}`)}},
 	}
 	const between = `"tool_call_id":"c"},{"role":"user"`
+	long := strings.Repeat("x", 70)
 	for _, tt := range []struct {
 		name, part, wires string
 		status            int
@@ -112,6 +113,16 @@ func TestRefusedForms(t *testing.T) {
 		{"the system's role, in a template", `"role":"system"`, "chat", 500, []string{"Jinja Exception: System role not supported"}},
 		{"the answer's schema", `"json_schema"`, "chat responses", 400, []string{"This response_format type is unavailable now", "Input should be 'text' or 'json_object', not json_schema", "Unknown parameter: 'text.format'"}},
 		{"ids of calls", `"c"`, "chat responses", 400, []string{"Tool call id was c but must be a-z, A-Z, 0-9, with a length of 9.", "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", "Invalid 'input[1].call_id': string too long."}},
+		{"streaming", `"stream":true`, "chat responses", 400, []string{"Your organization must be verified to stream this model.", "Streaming is not supported for this model.", "Unsupported value: 'stream' does not support true with this model.",
+			"This model doesn't support tool use in streaming mode.", "Cannot use tools with stream"}},
+		{"encrypted thinking", `"encrypted_content":"ENC"`, "responses", 400, []string{"The encrypted content gAAA could not be verified.", "invalid_encrypted_content", "Encrypted content organization_id did not match the target organization."}},
+		{"outputs without a name", `"tool_call_id":"c"}`, "chat", 400, []string{"* GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty.", "Name cannot be empty"}},
+		{"phases", `"phase"`, "responses", 400, []string{"Unknown parameter: 'input[3].phase'."}},
+		{"long ids of calls", long, "chat responses", 400, []string{"Invalid 'input[1].call_id': string too long. Expected a string with maximum length 64, but got a string with length 70 instead.", "messages.1.content.0.tool_use.id: String should have at most 64 characters"}},
+		{"blank outputs", `"content":" "`, "chat", 400, []string{"messages: text content blocks must contain non-whitespace text", "The text field in the ContentBlock object at messages.1.content.0 is blank."}},
+		{"what a message had beside", `"sig":"SIG"`, "chat", 400, []string{"messages.1.sig: Extra inputs are not permitted", "unknown field `sig`", "Invalid `signature` in `thinking` block"}},
+		{"tool_choice none", `"tool_choice":"none"`, "chat responses", 400, []string{"tool_choice: none is not supported", "toolChoice must be auto or any"}},
+		{"no description", `"description":""`, "chat responses", 400, []string{"Invalid length for parameter toolConfig.tools[0].toolSpec.description, value: 0, valid min length: 1", "tools.0.function.description is empty"}},
 		{"a member of the Responses API", `"prompt_cache_key"`, "responses", 400, []string{"Unknown parameter: 'prompt_cache_key'."}},
 		{"members of the Responses API", `"store"`, "responses", 422, []string{"body.store: Extra inputs are not permitted"}},
 	} {
@@ -129,6 +140,18 @@ func TestRefusedForms(t *testing.T) {
 				switch tt.name {
 				case "the answer's schema":
 					req.OutputSchema = []byte(`{"type":"object"}`)
+				case "encrypted thinking":
+					req.Items = append(slices.Clip(req.Items), protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, EncryptedContent: new("ENC")}, text("so"))
+				case "phases":
+					req.Items = append(slices.Clip(req.Items), protocol.MessageItem{Role: "assistant", Phase: "commentary", Content: user("so").Content})
+				case "long ids of calls":
+					req.Items = append(slices.Clip(req.Items), call(long, "f", "{}"), output(long, "o"))
+				case "blank outputs":
+					req.Items = append(slices.Clip(req.Items), call("d", "f", "{}"), output("d", " "))
+				case "what a message had beside":
+					req.Items = append(slices.Clip(req.Items), protocol.ReasoningItem{Content: []protocol.ReasoningText{{Type: model.CallSigns, Text: `{"message":{"sig":"SIG"}}`}}}, text("so"))
+				case "tool_choice none":
+					req.NoCalls = true
 				case "the developer's role":
 					req.Items = append(slices.Clip(req.Items), developer("short"))
 				case "a user behind a user":

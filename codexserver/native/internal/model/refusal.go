@@ -177,8 +177,9 @@ func (c *Client) refused(status int, h http.Header, body []byte) error {
 	if n, err := strconv.Atoi(r.code); status == 0 && err == nil && n >= 400 && n < 600 {
 		e.Status = n
 	}
-	page, final := strings.HasPrefix(whole, "<"), e.Status >= 300 && e.Status < 500 && !slices.Contains(passing, e.Status)
-	e.Elsewhere = slices.Contains(elsewhere, e.Status) || is(elsewhereCodes...)
+	often := (e.Status == http.StatusBadRequest || e.Status == http.StatusForbidden) && tooOften.said(string(body))
+	page, final := strings.HasPrefix(whole, "<"), !often && e.Status >= 300 && e.Status < 500 && !slices.Contains(passing, e.Status)
+	e.Elsewhere = often || slices.Contains(elsewhere, e.Status) || is(elsewhereCodes...)
 	switch {
 	case is("usage_limit_reached"):
 		return &ProviderError{Words: shorten(c.redact(r.plan)), After: r.resets, Elsewhere: true, Limit: true}
@@ -222,8 +223,10 @@ var draftReset = lazyregexp.Regexp{Text: `(?:^|[;,\s])(?:reset|t)=(\d+)`}
 
 // retryAfter returns how long the headers ask to wait, or 0.
 func retryAfter(h http.Header) time.Duration {
-	if ms := spanOf(h.Get("Retry-After-Ms")); ms > 0 { // Azure, OpenAI
-		return ms / 1000
+	for _, name := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} { // OpenAI; Azure
+		if ms := spanOf(h.Get(name)); ms > 0 {
+			return ms / 1000
+		}
 	}
 	if value := h.Get("Retry-After"); value != "" {
 		return spanOf(value)

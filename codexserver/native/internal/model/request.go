@@ -13,6 +13,9 @@ type Request struct {
 	// Items are the whole history.
 	Items []protocol.ResponseItem
 	Tools []Tool
+	// NoCalls forbids to call the tools. They are sent all the same: some providers refuse a history with calls without them.
+	// Ignored says that the model has called one all the same: its server does not know how to forbid it, so there are none.
+	NoCalls, Ignored bool
 	// Reasoning is nil for models without reasoning.
 	Reasoning *Reasoning
 	// Effort is sent on the Chat wire unless it is "". Reasoning has the effort for the
@@ -58,6 +61,8 @@ type Response struct {
 	Usage *protocol.TokenUsage
 	// Cut is why the provider ended the response early. "" is a whole one.
 	Cut Cut
+	// Free gives back the room that the response takes. It is called once the response has been read.
+	Free func()
 }
 
 // ItemDone has a whole item of a response, on the Responses wire. Clients do not get it.

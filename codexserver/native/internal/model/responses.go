@@ -59,7 +59,8 @@ type responsesTool struct {
 
 func (w responsesWire) body(req *Request) ([]byte, error) {
 	first, items := w.history(req)
-	body := responsesBody{Model: req.Model, Instructions: first, Stream: true}
+	body := responsesBody{Model: req.Model, Instructions: first, Stream: !w.has(noStream)}
+	tools, forbidden := w.toolsOf(req, w.has(noToolChoice|extras))
 	if !w.has(extras) {
 		thinking, include := req.Reasoning, []string(nil)
 		if w.has(effort) {
@@ -72,11 +73,16 @@ func (w responsesWire) body(req *Request) ([]byte, error) {
 		body.Reasoning, body.Include, body.PromptCacheKey = &thinking, &include, req.ConversationID
 		body.Text.Verbosity = req.Verbosity
 	}
+	if forbidden {
+		body.ToolChoice = "none"
+	} else if req.NoCalls {
+		body.ToolChoice = ""
+	}
 	if req.OutputSchema != nil && !w.has(answerSchema) {
 		format := formatOf(req)
 		format.Type, body.Text.Format = "json_schema", &format
 	}
-	for _, t := range w.offered(req.Tools) {
+	for _, t := range tools {
 		tool := responsesTool{Type: t.Type, Settings: t.Settings}
 		if t.Type == "" || t.Type == "function" {
 			tool = responsesTool{Type: "function", functionTool: w.function(t)}
@@ -132,6 +138,7 @@ type responsesAnswer struct {
 	calls int
 	text  pieces          // of a message that has not ended
 	begun string          // the text that the beginning of a message had
+	phase string          // of that message
 	open  []*openCall     // whose items have not ended
 	seen  map[string]bool // the types of items that have ended
 }
@@ -187,6 +194,7 @@ func (a *responsesAnswer) event(e event) (whole bool, err error) {
 			c.custom, c.id, c.name, c.first = kind == "custom_tool_call", item.at("call_id").text(), item.at("name").text(), item.at("arguments").text()
 		case "message":
 			a.begun, _ = item.content()
+			a.phase = phaseOf(item)
 		}
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
 		a.call("", e).arguments.add(e.at("delta"))
@@ -250,7 +258,9 @@ func (a *responsesAnswer) item(v, index value) error {
 	switch v.at("type").text() {
 	case "message": // whose content some servers write as a text, or as a refusal
 		text, _ := v.content()
-		return a.add(assistantMessage(cmp.Or(text, a.text.end())))
+		said := assistantMessage(cmp.Or(text, a.text.end()))
+		said.Phase = phaseOf(v)
+		return a.add(said)
 	case "function_call": // whose arguments some servers write as the object
 		arguments := argumentsOf(cmp.Or(v.at("arguments").text(), pieces))
 		return a.add(protocol.FunctionCallItem{Name: v.at("name").text(), Arguments: arguments, CallID: callID})
@@ -270,6 +280,15 @@ func (a *responsesAnswer) item(v, index value) error {
 	return a.add(item)
 }
 
+// phaseOf returns the phase of a message.
+func phaseOf(message value) string {
+	const most = 64
+	if phase := message.at("phase"); phase.kind() == '"' && len(phase.raw) <= most {
+		return phase.text()
+	}
+	return ""
+}
+
 func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 	items, added := addOnce(a.out.Items, item)
 	if !added {
@@ -284,7 +303,7 @@ func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 		}
 	}
 	if _, ok := item.(protocol.MessageItem); ok {
-		a.text = pieces{}
+		a.text, a.phase = pieces{}, ""
 	}
 	a.out.Items, a.seen[item.ItemType()] = items, true
 	a.from.emit(ItemDone{item})
@@ -328,7 +347,9 @@ func (a *responsesAnswer) end(kind string, end value) error {
 		a.text.WriteString(cmp.Or(alone, a.begun))
 	}
 	if a.text.Len() > 0 { // of a message whose end was not sent
-		if err := a.add(assistantMessage(a.text.String())); err != nil {
+		said := assistantMessage(a.text.String())
+		said.Phase = a.phase
+		if err := a.add(said); err != nil {
 			return err
 		}
 	}

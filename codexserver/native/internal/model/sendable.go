@@ -22,7 +22,8 @@ import (
 // nothing that comes later, but for the output of a call, so that a provider's cache has the beginning of each later request.
 
 const (
-	// maxName and maxID are the longest name and id of a call that OpenAI, Anthropic, Gemini and Bedrock take, in bytes.
+	// maxName is the longest name of a call that OpenAI, Anthropic, Gemini and Bedrock take, and maxID the longest id that
+	// the Responses API takes, in bytes. Gateways of Gemini have its signature in the id, which must stay whole for them.
 	maxName, maxID = 64, 64
 	// maxQuoted is how much is shown of arguments that are no object, in bytes.
 	maxQuoted = 4 << 10
@@ -64,6 +65,7 @@ func (f form) history(req *Request) (first string, items []protocol.ResponseItem
 			m.other(i)
 		}
 	}
+	m.unfinished()
 	if req.OutputSchema != nil && f.has(answerSchema) {
 		m.first = join(m.first, "Your last message is only JSON that follows this schema, with nothing around it:\n"+string(req.OutputSchema))
 	}
@@ -133,15 +135,20 @@ func (m *mender) other(i int) {
 		if m.pairs[i] < 0 {
 			m.message(remark("an output without its call"))
 		} else if output := m.apart[i]; output != nil {
+			m.unfinished()
 			m.out = append(m.out, output)
 		}
 		return
 	case protocol.ReasoningItem:
-		if m.has(signsOfCalls) && isSigns(item) {
+		if m.has(besideCalls) && isSigns(item) || m.has(encrypted) && item.EncryptedContent != nil && *item.EncryptedContent != "" {
 			return
 		}
 	case protocol.RawItem:
 		if slices.Contains(codexOnly, item.Type) {
+			return
+		}
+		if m.has(encrypted) && parse(item.Raw).at("encrypted_content").has() {
+			m.message(remark("a summary that only another account can read"))
 			return
 		}
 		if !slices.Contains(known, item.Type) {
@@ -150,6 +157,16 @@ func (m *mender) other(i int) {
 		}
 	}
 	m.out = append(m.out, m.items[i])
+}
+
+// unfinished removes the thinking at the end, which nothing of its response follows: the Responses API refuses that.
+func (m *mender) unfinished() {
+	for end := len(m.out) - 1; end >= 0; end-- {
+		if _, thinking := m.out[end].(protocol.ReasoningItem); !thinking {
+			break
+		}
+		m.out = m.out[:end]
+	}
 }
 
 // remark returns a message about what was left out.
@@ -165,7 +182,10 @@ func (m *mender) id(id string) string {
 		}
 		return r
 	}, id)
-	if name = name[:min(len(name), maxID)]; name == "" {
+	if m.has(shortIDs) {
+		name = name[:min(len(name), maxID)]
+	}
+	if name == "" {
 		name = "call"
 	}
 	if name = unused(m.used, name); m.has(idsOfCalls) {
@@ -251,6 +271,15 @@ func (m *mender) message(msg protocol.MessageItem) {
 	if !isRole(msg.Role) { // whoever wrote it is not the user
 		msg.Role = "assistant"
 	}
+	if msg.Role == "assistant" && isBlank(msg.Content) { // Claude and Bedrock refuse it
+		return
+	}
+	if msg.Role != "assistant" {
+		m.unfinished()
+	}
+	if m.has(phases) {
+		msg.Phase = ""
+	}
 	for i, part := range msg.Content {
 		if fits := fittingPart(part, msg.Role); fits != part {
 			msg.Content = slices.Clone(msg.Content)
@@ -277,6 +306,13 @@ func (m *mender) message(msg protocol.MessageItem) {
 		msg.Content = withoutImages(msg.Content)
 	}
 	m.out = append(m.out, msg)
+}
+
+// isBlank reports whether parts are texts with nothing to read.
+func isBlank(parts []protocol.ContentItem) bool {
+	return !slices.ContainsFunc(parts, func(p protocol.ContentItem) bool {
+		return strings.TrimSpace(p.Text) != "" || p.Type != "output_text" && p.Type != "input_text"
+	})
 }
 
 // fittingPart returns a part as a message of the role can have it.

@@ -39,7 +39,7 @@ func plain(chat bool, items []protocol.ResponseItem) bool {
 				return false
 			}
 		case protocol.MessageItem:
-			if !isRole(item.Role) || slices.ContainsFunc(item.Content, func(p protocol.ContentItem) bool { return fittingPart(p, item.Role) != p }) {
+			if !isRole(item.Role) || item.Role == "assistant" && isBlank(item.Content) || slices.ContainsFunc(item.Content, func(p protocol.ContentItem) bool { return fittingPart(p, item.Role) != p }) {
 				return false
 			}
 		case protocol.RawItem:
@@ -49,7 +49,7 @@ func plain(chat bool, items []protocol.ResponseItem) bool {
 		}
 		switch custom, is := open[answer.CallID]; {
 		case isCall:
-			if call.ID == "" || len(call.ID) > maxID || strings.ContainsFunc(call.ID, func(r rune) bool { return !fitsInID(r) }) || used[call.ID] || chat && len(open) > 0 && !last {
+			if call.ID == "" || strings.ContainsFunc(call.ID, func(r rune) bool { return !fitsInID(r) }) || used[call.ID] || chat && len(open) > 0 && !last {
 				return false
 			}
 			used[call.ID], open[call.ID] = true, call.Custom
@@ -82,6 +82,7 @@ func TestSendable(t *testing.T) {
 		return protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_image", ImageURL: url}}}
 	}
 	thought := protocol.ReasoningItem{Summary: []protocol.ReasoningText{}}
+	signed := "call_1__thought__" + strings.Repeat("CpkB/+", 50) + "="
 	type items = []protocol.ResponseItem
 	for _, tt := range []struct {
 		name           string
@@ -110,7 +111,15 @@ func TestSendable(t *testing.T) {
 		{name: "an id again, after a call without an output", in: items{call("a", "f", "{}"), user, call("a", "f", "{}"), out("a", "2")},
 			want: items{call("a", "f", "{}"), out("a", noOutput), user, call("a_2", "f", "{}"), out("a_2", "2")}},
 		{name: "no id, a long one, and one with a blank", in: items{call("", "f", "{}"), call(strings.Repeat("x", 70), "f", "{}"), call("a b", "f", "{}"), out("", "1"), out(strings.Repeat("x", 70), "2"), out("a b", "3")},
-			want: items{call("call", "f", "{}"), call(strings.Repeat("x", 64), "f", "{}"), call("a_b", "f", "{}"), out("call", "1"), out(strings.Repeat("x", 64), "2"), out("a_b", "3")}},
+			want: items{call("call", "f", "{}"), call(strings.Repeat("x", 70), "f", "{}"), call("a_b", "f", "{}"), out("call", "1"), out(strings.Repeat("x", 70), "2"), out("a_b", "3")}},
+		{name: "a signature in an id, which comes again", in: items{call(signed, "f", "{}"), out(signed, "1"), call(signed, "f", "{}"), out(signed, "2")},
+			want: items{call(signed, "f", "{}"), out(signed, "1"), call("2_"+signed, "f", "{}"), out("2_"+signed, "2")}},
+		{name: "blank messages of the assistant", in: items{user, assistantMessage("\n\n"), call("a", "f", "{}"), out("a", "1"), assistantMessage(" \t"), assistantMessage(""), protocol.MessageItem{Role: "assistant"}, user},
+			want: items{user, call("a", "f", "{}"), out("a", "1"), user}},
+		{name: "thinking alone", in: items{user, thought, user, thought, thought}, want: items{user, user}},
+		{name: "thinking before what says nothing", in: items{user, thought, assistantMessage("\n"), user, thought, assistantMessage("a")}, want: items{user, user, thought, assistantMessage("a")}},
+		{name: "thinking before a call, and before an output", in: items{user, thought, call("a", "f", "{}"), thought, out("a", "1")}, want: items{user, thought, call("a", "f", "{}"), out("a", "1")}},
+		{name: "the phase of a message", in: items{protocol.MessageItem{Role: "assistant", Phase: "commentary", Content: assistantMessage("a").Content}}},
 		{name: "no output", in: items{call("a", "f", "{}"), call("b", "f", "{"), user}, want: items{call("a", "f", "{}"), call("b", "f", "{}"), out("a", noOutput), out("b", quote("{")+noOutput), user}},
 		{name: "outputs without calls", in: items{out("x", "1"), call("a", "f", "{}"), out("a", "1"), out("a", "2")},
 			want: items{remark("an output without its call"), call("a", "f", "{}"), out("a", "1"), remark("an output without its call")}},
@@ -118,7 +127,7 @@ func TestSendable(t *testing.T) {
 			want: items{protocol.CustomToolCallItem{CallID: "a", Name: "apply_patch", Input: "x"}, protocol.CustomToolCallOutputItem{CallID: "a", Output: "1"}}},
 		{name: "outputs further on", in: items{call("a", "f", "{}"), thought, call("b", "f", "{}"), user, out("b", "2"), picture("data:x"), out("a", "1")},
 			chat: items{call("a", "f", "{}"), out("a", "1"), thought, call("b", "f", "{}"), out("b", "2"), user, picture("data:x")}},
-		{name: "roles", in: items{protocol.MessageItem{Role: "tool"}, protocol.MessageItem{Role: "developer"}}, want: items{protocol.MessageItem{Role: "assistant"}, protocol.MessageItem{Role: "developer"}}},
+		{name: "roles", in: items{protocol.MessageItem{Role: "tool", Content: assistantMessage("a").Content}, protocol.MessageItem{Role: "developer"}}, want: items{assistantMessage("a"), protocol.MessageItem{Role: "developer"}}},
 		{name: "parts of another role, and of no wire", in: items{
 			protocol.MessageItem{Role: "tool", Content: []protocol.ContentItem{{Type: "input_text", Text: "a"}, {Type: "input_image", ImageURL: "data:x"}}},
 			protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "output_text", Text: "b"}, {Type: "input_file"}, {Type: "text", Text: "c"}, {Type: "input_image"}}},
@@ -148,6 +157,89 @@ func TestSendable(t *testing.T) {
 	}
 }
 
+// TestForms has histories in forms that one provider or another wants, and not before it has refused the usual one.
+func TestForms(t *testing.T) {
+	user := protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: "u"}}}
+	thought := protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, EncryptedContent: new("ENC")}
+	plain := protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, EncryptedContent: new(""), Content: []protocol.ReasoningText{{Type: byReasoningContent, Text: "raw"}}}
+	signs := protocol.ReasoningItem{Content: []protocol.ReasoningText{{Type: CallSigns, Text: "{}"}}}
+	compaction := protocol.RawItem{Type: "compaction", Raw: []byte(`{"type":"compaction","encrypted_content":"ENC"}`)}
+	phased := assistantMessage("a")
+	phased.Phase = "final_answer"
+	long := strings.Repeat("x", 70)
+	called := func(id string) []protocol.ResponseItem {
+		return []protocol.ResponseItem{protocol.FunctionCallItem{CallID: id, Name: "f", Arguments: "{}"}, protocol.FunctionCallOutputItem{CallID: id, Output: "1"}}
+	}
+	for _, tt := range []struct {
+		name     string
+		form     without
+		in, want []protocol.ResponseItem
+	}{
+		{"long ids", shortIDs, slices.Concat(called(long), called(long+"y"), called("z")), slices.Concat(called(long[:64]), called(long[:56]+"_2"), called("z"))},
+		{"encrypted thinking", encrypted, []protocol.ResponseItem{user, thought, phased, user, plain, phased}, []protocol.ResponseItem{user, phased, user, plain, phased}},
+		{"an encrypted summary", encrypted, []protocol.ResponseItem{compaction, user}, []protocol.ResponseItem{remark("a summary that only another account can read"), user}},
+		{"phases", phases, []protocol.ResponseItem{phased}, []protocol.ResponseItem{assistantMessage("a")}},
+		{"signs", besideCalls, slices.Concat([]protocol.ResponseItem{plain, signs}, called("c")), slices.Concat([]protocol.ResponseItem{plain}, called("c"))},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, got := form{without: tt.form}.history(&Request{Items: tt.in})
+			must.Equal(t, "in the form", tt.want, got)
+			_, got = form{}.history(&Request{Items: tt.in})
+			must.Equal(t, "in the usual form", tt.in, got)
+		})
+	}
+}
+
+// TestWords looks at the table of the words with which providers refuse.
+func TestWords(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range refusals {
+		key := fmt.Sprint(r.means, r.parts)
+		if r.by == "" || len(r.parts) == 0 || slices.Contains(r.parts, "") || seen[key] || strings.ToLower(strings.Join(r.parts, "")) != strings.Join(r.parts, "") {
+			t.Errorf("%+v: who says it? Is it there twice, or has it capitals?", r)
+		}
+		seen[key] = true
+	}
+}
+
+// TestBeside merges what comes in pieces beside what is known, as it came, and bounds it.
+func TestBeside(t *testing.T) {
+	big := `"` + strings.Repeat("x", maxBeside) + `"`
+	for _, tt := range []struct {
+		name   string
+		pieces []string
+		want   string
+	}{
+		{"what is known", []string{`{"role":"assistant","content":"a","tool_calls":[{}],"Reasoning-Content":"b","refusal":"r","function_call":{"name":"f"},"tool_call_id":"c"}`}, ``},
+		{"what says nothing", []string{`{"a":null,"b":"","c":{},"d":[],"e":false}`}, ``},
+		{"a text, and one that comes again whole", []string{`{"reasoning_opaque":"OPQ"}`, `{"reasoning_opaque":"OPQ"}`}, `{"reasoning_opaque":"OPQ"}`},
+		{"texts in pieces", []string{`{"reasoning_text":"ha","opaque":"A\ud83d"}`, `{"reasoning_text":"ha","opaque":"\ude00B"}`}, `{"reasoning_text":"haha","opaque":"A😀B"}`},
+		{"blocks of LiteLLM", []string{`{"thinking_blocks":[{"type":"thinking","thinking":"ha","signature":null}]}`, `{"thinking_blocks":[{"type":"thinking","thinking":"ha"}]}`,
+			`{"thinking_blocks":[{"type":"thinking","thinking":"","signature":"SIG"}]}`, `{"thinking_blocks":[{"type":"redacted_thinking","data":"R"},{"type":"redacted_thinking","data":"S"}]}`,
+			`{"thinking_blocks":[{"type":"thinking","thinking":"b"}]}`, `{"thinking_blocks":[{"type":"thinking","thinking":"b","signature":"T"}]}`},
+			`{"thinking_blocks":[{"type":"thinking","thinking":"haha","signature":"SIG"},{"type":"redacted_thinking","data":"R"},{"type":"redacted_thinking","data":"S"},{"type":"thinking","thinking":"b","signature":"T"}]}`},
+		{"details of OpenRouter", []string{`{"reasoning_details":[{"type":"reasoning.text","text":"a","index":0},{"type":"reasoning.text","text":"b","index":0,"signature":"S"}]}`, `{"reasoning_details":[{"type":"reasoning.encrypted","data":"X","id":null,"index":1}]}`},
+			`{"reasoning_details":[{"type":"reasoning.text","text":"ab","index":0,"signature":"S"},{"type":"reasoning.encrypted","data":"X","id":null,"index":1}]}`},
+		{"objects", []string{`{"provider_specific_fields":{"thought_signature":"A","n":1}}`, `{"provider_specific_fields":{"thought_signature":"","n":2,"x":[true,[1.50]]}}`}, `{"provider_specific_fields":{"thought_signature":"A","n":2,"x":[true,[1.50]]}}`},
+		{"names twice", []string{"{\"x\":{\"a\":1,\"a\":2,\"\xff\":3,\"\uFFFD\":4}}"}, `{"x":{"a":2,"�":4}}`},
+		{"too much", []string{`{"a":` + big + `,"signature":"S"}`, `{"a":"x"}`}, `{"signature":"S"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var b beside
+			for _, piece := range tt.pieces {
+				b.add(parse([]byte(piece)), knownOfMessages)
+			}
+			must.Equal(t, "result", tt.want, string(b.json()))
+			must.Equal(t, "from a file", tt.want, string(allowed(b.json(), knownOfMessages)))
+		})
+	}
+	var many beside
+	for i := range 2 * maxNames {
+		many.add(parse(fmt.Appendf(nil, `{"m%d":1}`, i)), nil)
+	}
+	must.Equal(t, "names", maxNames, len(many.names))
+}
+
 // scripted makes a history of bytes.
 func scripted(script []byte) (items []protocol.ResponseItem) {
 	next := func(of ...string) string {
@@ -171,7 +263,7 @@ func scripted(script []byte) (items []protocol.ResponseItem) {
 		case "user":
 			items = append(items, protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: fmt.Sprint("user ", len(items))}}})
 		case "said":
-			items = append(items, assistantMessage(fmt.Sprint("said ", len(items))))
+			items = append(items, assistantMessage(next(fmt.Sprint("said ", len(items)), "\n", "")))
 		case "thought":
 			items = append(items, protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: []protocol.ReasoningText{{Type: next(byReasoning, byReasoningContent, CallSigns), Text: next("t", "{}")}}})
 		case "custom":
@@ -196,7 +288,7 @@ func scripted(script []byte) (items []protocol.ResponseItem) {
 func refused(chat bool, items []protocol.ResponseItem) string {
 	body, err := wire(responsesWire{}).body(&Request{Model: "m", Items: items})
 	if chat {
-		body, err = chatWire{form{without: rolesInARow | extras | outputsApart}}.body(&Request{Model: "m", Items: items})
+		body, err = chatWire{form: form{without: rolesInARow | extras | outputsApart}}.body(&Request{Model: "m", Items: items})
 	}
 	var b struct {
 		Messages []struct {
@@ -225,7 +317,7 @@ func refused(chat bool, items []protocol.ResponseItem) string {
 	used, open := map[string]bool{}, map[string]bool{}
 	call := func(id, name string, arguments *string) string {
 		switch {
-		case id == "" || len(id) > 64 || used[id]:
+		case id == "" || used[id]:
 			return fmt.Sprintf("the id %q", id)
 		case !fits(name):
 			return fmt.Sprintf("the name %q", name)

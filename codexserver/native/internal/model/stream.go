@@ -39,7 +39,8 @@ func (a *attempt) encode() (body []byte, err error) {
 // refused returns the error for a refusal with a status, 0 inside a stream.
 func (a *attempt) refused(status int, h http.Header, said []byte) error {
 	err := a.client.refused(status, h, said)
-	if !a.begun && !errors.Is(err, ErrContextWindow) {
+	later, _ := errors.AsType[*ProviderError](err)
+	if often := later != nil && later.Again && later.Elsewhere; !a.begun && !often && !errors.Is(err, ErrContextWindow) {
 		a.other = a.otherForm(cmp.Or(status, http.StatusBadRequest), string(said))
 	}
 	return err
