@@ -123,15 +123,19 @@ func (c *conversation) replaceHistory(message string, items []protocol.ResponseI
 	return nil
 }
 
+// noSummary is what the model reads in the second request for a summary, if its first answer was none.
+const noSummary = "\n\nYour last answer was no summary. Call no tool. Write only the summary, as plain text."
+
 // summarise asks the model for the summary of a history. While the request does not fit, it
-// leaves out more: of long texts their middle, and older items.
+// leaves out more: of long texts their middle, and older items. An answer that is no summary is asked for once more.
 func (t *turn) summarise(ctx context.Context, submission string, history []protocol.ResponseItem) (string, error) {
-	items, room := history, estimateAll(history)
+	items, room, prompt := history, estimateAll(history), t.conv.prompts.summaryPrompt()
 	if window := t.conv.contextWindow(); window != nil && t.conv.size(history) > *window {
-		room = max(*window-*window/summaryShare-estimateText(t.conv.prompts.instructions+t.conv.prompts.summaryPrompt()), smallestRoom)
+		fixed := estimateText(t.conv.prompts.instructions+prompt) + estimateTools(t.offer())
+		room = max(*window-*window/summaryShare-fixed, smallestRoom)
 		items = fitting(history, room)
 	}
-	for {
+	for again, called := false, false; ; {
 		request := func() *model.Request {
 			if t.conv.away() {
 				items = portable(items)
@@ -139,7 +143,11 @@ func (t *turn) summarise(ctx context.Context, submission string, history []proto
 			return &model.Request{
 				Model:          t.conv.provider().cfg.Model,
 				Instructions:   t.conv.prompts.instructions,
-				Items:          append(slices.Clip(items), userMessage(t.conv.prompts.summaryPrompt())),
+				Items:          append(slices.Clip(items), userMessage(prompt)),
+				Tools:          t.offer(), // providers refuse a history with calls without them, and their cache has them
+				NoCalls:        true,
+				Ignored:        called,
+				SeveralCalls:   t.conv.engine.fileTools(t.conv.cfg),
 				Reasoning:      t.conv.reasoning(),
 				ConversationID: t.conv.ID(),
 			}
@@ -155,12 +163,35 @@ func (t *turn) summarise(ctx context.Context, submission string, history []proto
 			return "", err
 		}
 		t.conv.emitAs(submission, t.conv.meter.report())
-		summary := lastMessage(resp.Items)
-		if summary == "" {
-			return "", errors.New("the model returned an empty summary")
+		summary, why := t.summaryOf(resp)
+		if why == "" {
+			return summary, nil
 		}
-		return summary, nil
+		if again {
+			return "", fmt.Errorf("the model's answer was no summary, also when it was asked again: %s", why)
+		}
+		again, called, prompt = true, why == calledTool, prompt+noSummary
 	}
+}
+
+const calledTool = "it called a tool"
+
+// summaryOf returns the summary in a response, or why there is none. A part of a thought, or a call, would take the place of all
+// that the model knows.
+func (t *turn) summaryOf(resp *model.Response) (summary, why string) {
+	summary = strings.TrimSpace(lastMessage(resp.Items))
+	switch {
+	case slices.ContainsFunc(resp.Items, func(item protocol.ResponseItem) bool { _, call := model.CallOf(item); return call }):
+		return "", calledTool
+	case summary == "":
+		return "", "it was empty"
+	case model.Thinks(summary):
+		return "", "it was a thought without an end"
+	}
+	if name := model.TextCall(summary, t.offer()); name != "" {
+		return "", "it called " + name + " in its text"
+	}
+	return summary, ""
 }
 
 // opening returns the items with which every history begins.

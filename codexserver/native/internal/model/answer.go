@@ -68,6 +68,14 @@ func Answer(text string) string {
 // another one.
 func opened(text string) (rest string, is bool) {
 	begin := strings.TrimLeft(text, blank)
+// Thinks reports whether an [Answer] is thinking in tags that has no end: the model was cut off in it.
+func Thinks(answer string) bool {
+	begin := strings.TrimLeft(answer, blank)
+	return slices.ContainsFunc(thinkTags, func(tag struct{ open, closed string }) bool {
+		return len(begin) >= len(tag.open) && strings.EqualFold(begin[:len(tag.open)], tag.open)
+	})
+}
+
 	for _, tag := range thinkTags {
 		if len(begin) < len(tag.open) || !strings.EqualFold(begin[:len(tag.open)], tag.open) {
 			continue
