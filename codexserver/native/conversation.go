@@ -153,6 +153,7 @@ func (e *Engine) client(name string, p config.Provider) *model.Client {
 		UserAgent:  fmt.Sprintf("codex-mcp/%s (%s; %s)", e.options.Version, runtime.GOOS, runtime.GOARCH),
 		Originator: originator,
 		MaxBytes:   e.options.Limits.ResponseBytes,
+		Room:       e.room,
 	}
 }
 

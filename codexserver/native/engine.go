@@ -98,10 +98,11 @@ type Engine struct {
 	programs  *box.Programs // shared by all conversations
 	processes run.Starter
 	self      *self.Program
-	starts    slots.Slots // bounds the starts of conversations, which read files and run git
-	requests  slots.Slots // bounds the requests, each with a connection
-	turns     slots.Slots // bounds the turns, each with an open rollout
-	searches  slots.Slots // bounds the searches for files, each of which may take a thread
+	starts    slots.Slots  // bounds the starts of conversations, which read files and run git
+	requests  slots.Slots  // bounds the requests, each with a connection
+	turns     slots.Slots  // bounds the turns, each with an open rollout
+	searches  slots.Slots  // bounds the searches for files, each of which may take a thread
+	room      *slots.Limit // bounds what answers of models hold
 	notify    []string
 	proxy     *hosts.Proxy      // for Options.Hosts, else nil
 	choices   *threadfile.Store // what later calls chose than the first, which the rollout has
@@ -137,6 +138,7 @@ func New(o *Options) (*Engine, error) {
 	e.starts, e.requests = make(slots.Slots, min(max(limit/64, 2), 64)), make(slots.Slots, min(max(limit/3, 16), 4096))
 	e.turns = make(slots.Slots, min(max(limit/3, 16), 1<<16))
 	e.searches = make(slots.Slots, 8)
+	e.room = model.NewRoom()
 	for _, key := range config.Unknown(e.options.CodexHome, e.options.Overrides, false) {
 		e.options.Logger.Warn("unknown key", "at", key)
 	}

@@ -365,6 +365,7 @@ func TestModelsThatMisbehave(t *testing.T) {
 		want   string // the error's message, "" for none
 	}{
 		{"endless text", native.Limits{ResponseBytes: 64 << 10}, []providertest.Turn{{Body: endless}}, "the response has more than 65536 bytes"},
+		{"an answer longer than any", native.Limits{}, []providertest.Turn{{Body: strings.Repeat("data: {\"choices\":[{\"delta\":{\"content\":\""+strings.Repeat("x", 1<<16)+"\"}}]}\n\n", 40)}}, "the answer has more than 2097152 bytes"},
 		{"endless line", native.Limits{ResponseBytes: 64 << 10}, []providertest.Turn{{Body: "data: " + strings.Repeat("x", 1<<20)}}, "the response has more than 65536 bytes"},
 		{"a thousand calls at once", native.Limits{}, []providertest.Turn{calls(1000)}, "more than 128 tool calls"},
 		{"a call after each call", native.Limits{ModelRequests: 5}, []providertest.Turn{

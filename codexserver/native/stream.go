@@ -93,6 +93,7 @@ func (t *turn) stream(ctx context.Context, submission string, request func() *mo
 			t.progress(m)
 		}
 	}
+	t.release()
 	began, lost := time.Now(), false // lost: the attempt before had no connection
 	for n := 0; ; n++ {
 		if err := t.conv.budget.request(); err != nil {
@@ -106,6 +107,7 @@ func (t *turn) stream(ctx context.Context, submission string, request func() *mo
 			t.conv.meter.add(u, t.conv.contextWindow())
 		}
 		if err == nil {
+			t.free = resp.Free
 			return resp, nil
 		}
 		if said, ok := errors.AsType[*model.ProviderError](err); !ok || said.Status != 0 || !said.Again {
@@ -131,6 +133,14 @@ func (t *turn) stream(ctx context.Context, submission string, request func() *mo
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+// release gives back the room of the last response.
+func (t *turn) release() {
+	if t.free != nil {
+		t.free()
+		t.free = nil
 	}
 }
 

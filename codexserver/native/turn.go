@@ -1,11 +1,11 @@
 package native
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -31,6 +31,7 @@ type turn struct {
 	// aborted before any call ran, the round is dropped. A call that the turn did not finish has
 	// no output then: each request says so.
 	round *model.Response
+	free  func() // gives back the room of the last response, once it has been read; or nil
 	inbox *inbox
 	form  *form // of the last message; nil leaves it open
 
@@ -55,6 +56,7 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	t := &turn{conv: c, durable: in.Key != "", inbox: &inbox{ready: make(chan struct{})}, incoming: incoming{conv: c}}
 	c.inbox.Store(t.inbox)
 	defer t.inbox.close()
+	defer t.release()
 	_, _ = c.box.Roots(c.now.SandboxPolicy, c.now.Cwd) // records what its commands can write; each fails with the error
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
 	leave, err := c.engine.turns.Take(ctx)
@@ -331,7 +333,9 @@ func (c *conversation) reasoning() *model.Reasoning {
 // lastMessage returns the answer of the last message among items that has one, "" without one.
 func lastMessage(items []protocol.ResponseItem) (last string) {
 	for _, item := range items {
-		last = cmp.Or(model.Answer(messageText(item)), last)
+		if answer := model.Answer(messageText(item)); strings.TrimSpace(answer) != "" {
+			last = answer
+		}
 	}
 	return last
 }

@@ -47,7 +47,7 @@ type Limits struct {
 	// WallTime is the time from start to end, approvals included. 0 or less means
 	// no limit.
 	WallTime time.Duration
-	// ResponseBytes is the size of one response of the model. 0 means 64 MiB.
+	// ResponseBytes is the size of one response of the model, as it is sent. 0 means 64 MiB. What it says may have 2 MiB.
 	ResponseBytes int64
 	// Command is the time after which a command ends for which the model requests no
 	// other. 0 means two minutes. The model may request up to an hour, or this if it is

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/go-json-experiment/json/jsontext"
@@ -36,6 +37,9 @@ var answerTags = []struct{ open, closed string }{
 
 const blank = " \t\r\n"
 
+// maxThoughts is how many thoughts may stand one after another.
+const maxThoughts = 100
+
 // Answer returns the text of a message without the thinking in tags at its beginning. A tag that the text only speaks of,
 // in code, in quotes or further on, stays.
 func Answer(text string) string {
@@ -46,7 +50,7 @@ func Answer(text string) string {
 	if !thought {
 		return text
 	}
-	for more := true; more; { // it may think again
+	for more, n := true, 0; more && n < maxThoughts; n++ { // it may think again
 		if rest, more = opened(rest); more {
 			continue
 		}
@@ -64,10 +68,6 @@ func Answer(text string) string {
 	return rest
 }
 
-// opened returns what follows thinking whose tag opens a text. Its own tag closes it, outside of code if it can, else that of
-// another one.
-func opened(text string) (rest string, is bool) {
-	begin := strings.TrimLeft(text, blank)
 // Thinks reports whether an [Answer] is thinking in tags that has no end: the model was cut off in it.
 func Thinks(answer string) bool {
 	begin := strings.TrimLeft(answer, blank)
@@ -76,6 +76,10 @@ func Thinks(answer string) bool {
 	})
 }
 
+// opened returns what follows thinking whose tag opens a text. Its own tag closes it, outside of code if it can, else that of
+// another one.
+func opened(text string) (rest string, is bool) {
+	begin := strings.TrimLeft(text, blank)
 	for _, tag := range thinkTags {
 		if len(begin) < len(tag.open) || !strings.EqualFold(begin[:len(tag.open)], tag.open) {
 			continue
@@ -95,13 +99,14 @@ func Thinks(answer string) bool {
 }
 
 // behind returns where a text goes on behind the first of a tag that is not in code, or of any, 0 without one.
-func behind(text, tag string, code bool) int {
+func behind(text, tag string, any bool) int {
+	in := code{text: text}
 	for at := 0; ; {
 		next := index(text[at:], tag)
 		if next < 0 {
 			return 0
 		}
-		if at += next + len(tag); code || !inCode(text[:at-len(tag)]) {
+		if at += next + len(tag); any || !in.at(at-len(tag)) {
 			return at
 		}
 	}
@@ -110,9 +115,15 @@ func behind(text, tag string, code bool) int {
 // untagged returns what follows thinking of which a text has only the closing tag, because the request ended with the opening
 // one, as those of some templates do.
 func untagged(text string) (rest string, is bool) {
+	first := len(text) // where a tag opens
+	for _, tag := range thinkTags {
+		if at := index(text[:first], tag.open); at >= 0 {
+			first = at
+		}
+	}
 	for _, tag := range thinkTags {
 		at := index(text, tag.closed)
-		if at < 0 || !strings.Contains(strings.ToLower(tag.closed), "think") || slices.ContainsFunc(thinkTags, func(t struct{ open, closed string }) bool { return index(text[:at], t.open) >= 0 }) {
+		if at < 0 || at >= first || !strings.Contains(strings.ToLower(tag.closed), "think") {
 			continue
 		}
 		if after := text[at+len(tag.closed):]; !inCode(text[:at]) && !quoted(text[:at], after) {
@@ -137,35 +148,66 @@ func index(text, tag string) int {
 }
 
 // inCode reports whether a text ends within a fence of Markdown, or within a span of code.
-func inCode(text string) bool {
-	fence, open := "", ""
-	for line := range strings.Lines(text) {
-		if bare := strings.TrimLeft(line, " \t>"); strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~") {
-			if fence == "" {
-				fence = bare[:3]
-			} else if strings.HasPrefix(bare, fence) {
-				fence = ""
-			}
-			open = ""
+func inCode(text string) bool { return (&code{text: text}).at(len(text)) }
+
+// code follows where a text is within a fence of Markdown, or within a span of code. It reads the text once.
+type code struct {
+	text        string
+	next        int // what comes before has been read
+	line, bare  int // where the line of that begins, and where its first character is that is no blank
+	fence, open string
+	rest        bool // the line is that of a fence
+}
+
+// at reports whether a place is in code. No place is before the last one.
+func (c *code) at(place int) bool {
+	for c.next < place {
+		if c.next == c.line {
+			c.begin()
+		}
+		rest := c.text[c.next:place]
+		n := strings.IndexAny(rest, "`\n")
+		if n < 0 {
+			n = len(rest)
+		}
+		c.next += n
+		if rest = rest[n:]; rest == "" {
+			break
+		}
+		if rest[0] == '\n' {
+			c.next++
+			c.line = c.next
 			continue
 		}
-		if strings.TrimSpace(line) == "" { // a span ends with its paragraph
-			open = ""
-		}
-		for i := 0; i < len(line); {
-			n := len(line[i:]) - len(strings.TrimLeft(line[i:], "`"))
-			switch run := line[i : i+n]; {
-			case n == 0:
-				n = 1
-			case open == "":
-				open = run
-			case open == run:
-				open = ""
-			}
-			i += n
+		run := rest[:len(rest)-len(strings.TrimLeft(rest, "`"))]
+		switch c.next += len(run); {
+		case c.rest:
+		case c.open == "":
+			c.open = run
+		case c.open == run:
+			c.open = ""
 		}
 	}
-	return fence != "" || open != ""
+	if c.next > c.line && place <= c.bare { // a span ends with its paragraph
+		return c.fence != ""
+	}
+	return c.fence != "" || c.open != ""
+}
+
+// begin reads the beginning of a line.
+func (c *code) begin() {
+	left, _, _ := strings.Cut(c.text[c.line:], "\n")
+	blanks := len(left) - len(strings.TrimLeftFunc(left, unicode.IsSpace))
+	if c.bare, c.rest = c.line+blanks, false; blanks == len(left) {
+		c.open = ""
+	}
+	if bare := strings.TrimLeft(left, " \t>"); strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~") {
+		if c.rest, c.open = true, ""; c.fence == "" {
+			c.fence = bare[:3]
+		} else if strings.HasPrefix(bare, c.fence) {
+			c.fence = ""
+		}
+	}
 }
 
 // quoted reports whether what stands between two texts is in quotes.
@@ -193,8 +235,8 @@ var textCalls = []lazyregexp.Regexp{
 	{Text: `(?s)^<tool_use>\s*<name>([^<]+)</name>.*</tool_use>\s*$`},                                                                              // prompts
 }
 
-// maxTextCalls is how many places of a message may begin such a call.
-const maxTextCalls = 4
+// maxTextCalls is how many places of a message may begin such a call, and maxTextCall how long one may be, in bytes.
+const maxTextCalls, maxTextCall = 4, 128 << 10
 
 // textCallBegins begin such a call.
 var textCallBegins = []string{
@@ -219,7 +261,7 @@ func TextCall(text string, tools []Tool) string {
 			}
 			at += next
 			rest = text[at+len(begin):]
-			if !inCode(text[:at]) {
+			if len(text)-at <= maxTextCall && !inCode(text[:at]) {
 				for i := range textCalls {
 					if m := textCalls[i].Get().FindStringSubmatch(text[at:]); m != nil {
 						name, _ := jsontext.AppendUnquote(nil, `"`+m[1]+`"`) // what is no JSON stays as it is

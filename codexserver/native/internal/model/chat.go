@@ -26,7 +26,11 @@ func (chatWire) read(to *attempt) (*Response, error) {
 		if e.done {
 			return a.out, a.end()
 		}
-		if err := a.event(e); err != nil {
+		err := a.event(e)
+		if err == nil {
+			err = to.held.says(a.size())
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -107,6 +111,15 @@ func (a *chatAnswer) event(e event) error {
 	}
 	a.finished, a.out.Cut = true, cmp.Or(a.out.Cut, why)
 	return err
+}
+
+// size returns how many bytes the answer says so far.
+func (a *chatAnswer) size() int {
+	n := a.text.Len() + a.reasoning.Len() + a.beside.size
+	for _, c := range a.calls {
+		n += len(c.id) + len(c.name) + c.arguments.Len() + c.beside.size + c.function.size
+	}
+	return n
 }
 
 // deltaMembers are the members of a delta that say something.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/internal/text"
 )
 
@@ -42,6 +43,8 @@ type Client struct {
 	UserAgent, Originator string
 	// MaxBytes is the size of the largest response.
 	MaxBytes int64
+	// Room is what answers take room of, nil for no bound of all together.
+	Room *slots.Limit
 	// MaxWait is how long the provider may have a request wait before another attempt. One that should
 	// wait longer is not worth it. Default: as long as the provider asks.
 	MaxWait time.Duration
@@ -99,7 +102,7 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(protocol.Ev
 // stream sends a request in a form. It returns another form that the provider may take if it refuses this one.
 func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(protocol.EventMsg)) (out *Response, next *form, err error) {
 	idle := time.Duration(orDefault(c.Provider.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
-	a := &attempt{client: c, form: f, wire: c.wire(f), req: req, report: emit}
+	a := &attempt{client: c, form: f, wire: c.wire(f), req: req, report: emit, held: held{room: c.Room}}
 	a.body = a.encode
 	target, err := c.target(a.wire.path())
 	if err != nil {
@@ -139,15 +142,17 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(pro
 		}
 		watch.Stop() // the time in emit does not count as silence
 		return n, err
-	}), c.MaxBytes).next
+	}), c.MaxBytes, a.held.take).next
 	out, err = a.wire.read(a)
 	if said, ok := errors.AsType[*ProviderError](err); ok {
 		said.Words = shorten(c.redact(said.Words))
 	}
 	if err != nil {
+		a.held.free()
 		return nil, a.other, err
 	}
 	nameCalls(req.Items, out.Items)
+	out.Free = a.held.free
 	return out, nil, nil
 }
 

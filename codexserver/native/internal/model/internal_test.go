@@ -16,7 +16,7 @@ import (
 )
 
 func readAll(r io.Reader, maxBytes int64) (events []string, err error) {
-	s := newSSE(r, maxBytes)
+	s := newSSE(r, maxBytes, func(int) error { return nil })
 	for {
 		e, err := s.next()
 		if err != nil {

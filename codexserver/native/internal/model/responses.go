@@ -121,7 +121,11 @@ func (responsesWire) read(to *attempt) (*Response, error) {
 	a := &responsesAnswer{from: to, out: &Response{}, seen: map[string]bool{}}
 	for e := range to.events {
 		if !e.done {
-			if whole, err := a.event(e); whole || err != nil {
+			whole, err := a.event(e)
+			if err == nil {
+				err = to.held.says(a.size())
+			}
+			if whole || err != nil {
 				return a.out, err
 			}
 		} else if len(a.out.Items)+len(a.open)+a.text.Len() > 0 { // from servers that mix the two wires
@@ -136,6 +140,7 @@ type responsesAnswer struct {
 	from  *attempt
 	out   *Response
 	calls int
+	items int             // bytes of the items that have ended
 	text  pieces          // of a message that has not ended
 	begun string          // the text that the beginning of a message had
 	phase string          // of that message
@@ -247,6 +252,7 @@ func (a *responsesAnswer) call(begins string, e event) *openCall {
 
 // item adds an item that has ended.
 func (a *responsesAnswer) item(v, index value) error {
+	a.items += len(v.raw)
 	id, callID, pieces := v.at("id").text(), v.at("call_id").text(), ""
 	a.open = slices.DeleteFunc(a.open, func(c *openCall) bool {
 		ended := callID != "" && c.id == callID || id != "" && c.item == id || index.has() && c.at == index.text()
@@ -278,6 +284,15 @@ func (a *responsesAnswer) item(v, index value) error {
 		return broken(fmt.Sprintf("item cannot be read: %v", err))
 	}
 	return a.add(item)
+}
+
+// size returns how many bytes the answer says so far.
+func (a *responsesAnswer) size() int {
+	n := a.items + a.text.Len() + len(a.begun)
+	for _, c := range a.open {
+		n += len(c.first) + c.arguments.Len()
+	}
+	return n
 }
 
 // phaseOf returns the phase of a message.

@@ -23,6 +23,7 @@ type sse struct {
 	name    []byte
 	data    []byte
 	rest    []byte // lines that are no fields, such as those of a body that is no event stream
+	hold    func(bytes int) error
 }
 
 // event is an event. It is valid until the next one is read.
@@ -38,9 +39,10 @@ type event struct {
 	done bool
 }
 
-func newSSE(r io.Reader, maxBytes int64) *sse {
+// newSSE reads a response of at most so many bytes. Hold takes room for what it has of an event.
+func newSSE(r io.Reader, maxBytes int64, hold func(bytes int) error) *sse {
 	left := &io.LimitedReader{R: r, N: maxBytes}
-	s := &sse{lines: bufio.NewScanner(left), left: left, max: maxBytes}
+	s := &sse{lines: bufio.NewScanner(left), left: left, max: maxBytes, hold: hold}
 	s.lines.Buffer(make([]byte, 4<<10), maxEvent)
 	s.lines.Split(s.line)
 	return s
@@ -48,6 +50,9 @@ func newSSE(r io.Reader, maxBytes int64) *sse {
 
 // line is the [bufio.SplitFunc] for lines that end with LF, CR LF or CR.
 func (s *sse) line(data []byte, end bool) (advance int, line []byte, err error) {
+	if err := s.hold(len(data) + len(s.data) + len(s.rest)); err != nil {
+		return 0, nil, err
+	}
 	begin := 0
 	if s.cr && len(data) > 0 && data[0] == '\n' {
 		begin = 1
@@ -90,7 +95,10 @@ func (s *sse) next() (event, error) {
 			return event{}, err
 		}
 	}
+	_, full := errors.AsType[*LimitError](s.lines.Err())
 	switch err := s.lines.Err(); {
+	case full:
+		return event{}, err
 	case errors.Is(err, bufio.ErrTooLong):
 		return event{}, tooMuch("one event", maxEvent, "bytes")
 	case s.left.N <= 0:

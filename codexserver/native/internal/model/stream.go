@@ -22,6 +22,7 @@ type attempt struct {
 	begun  bool  // the provider has begun to answer, or no other form is wanted
 	other  *form // that the provider may take after it has refused this one
 
+	held   held
 	report func(protocol.EventMsg)
 	header http.Header           // of the answer
 	next   func() (event, error) // io.EOF at the end
