@@ -92,6 +92,9 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 	if w.has(outputNames) {
 		m.nameOutputs()
 	}
+	if w.has(signatures) {
+		m.signCalls()
+	}
 	body := chatBody{Model: req.Model, Messages: m.all, Stream: !w.has(noStream)}
 	if !w.has(usageOption | noStream) {
 		body.StreamOptions = map[string]bool{"include_usage": true}
@@ -132,6 +135,18 @@ func (m *chatMessages) nameOutputs() {
 			names[call.ID] = call.Function.Name
 		}
 		m.all[i].Name = names[m.all[i].ToolCallID]
+	}
+}
+
+// noSignature is Gemini's word for a call that another model made.
+const noSignature = `{"google":{"thought_signature":"skip_thought_signature_validator"}}`
+
+// signCalls gives the first call of each message a signature that says that it has none, unless it has one.
+func (m *chatMessages) signCalls() {
+	for _, message := range m.all {
+		if len(message.ToolCalls) > 0 && message.ToolCalls[0].ExtraContent == nil && message.ToolCalls[0].Function.ThoughtSignature == nil {
+			message.ToolCalls[0].ExtraContent = jsontext.Value(noSignature)
+		}
 	}
 }
 

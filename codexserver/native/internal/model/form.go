@@ -45,6 +45,7 @@ const (
 	noStream                          // the whole answer comes at once
 	encrypted                         // thinking that the provider alone can read
 	phases                            // the phase of messages
+	signatures                        // calls without what Gemini wants with them: its word for none takes its place
 	outputNames                       // outputs without the name of their tool
 	noToolChoice                      // tools whose use is forbidden, unless it needs them
 	needsTools                        // a history with calls but no tools

@@ -121,6 +121,8 @@ func TestRefusedForms(t *testing.T) {
 		{"long ids of calls", long, "chat responses", 400, []string{"Invalid 'input[1].call_id': string too long. Expected a string with maximum length 64, but got a string with length 70 instead.", "messages.1.content.0.tool_use.id: String should have at most 64 characters"}},
 		{"blank outputs", `"content":" "`, "chat", 400, []string{"messages: text content blocks must contain non-whitespace text", "The text field in the ContentBlock object at messages.1.content.0 is blank."}},
 		{"what a message had beside", `"sig":"SIG"`, "chat", 400, []string{"messages.1.sig: Extra inputs are not permitted", "unknown field `sig`", "Invalid `signature` in `thinking` block"}},
+		{"calls of another model", `"arguments":"{}"}}`, "chat", 400, []string{"Function call is missing a thought_signature in functionCall parts."}},
+		{"streaming, in other words", `"stream":true`, "chat responses", 400, []string{"no stream with tools please"}},
 		{"tool_choice none", `"tool_choice":"none"`, "chat responses", 400, []string{"tool_choice: none is not supported", "toolChoice must be auto or any"}},
 		{"no description", `"description":""`, "chat responses", 400, []string{"Invalid length for parameter toolConfig.tools[0].toolSpec.description, value: 0, valid min length: 1", "tools.0.function.description is empty"}},
 		{"a member of the Responses API", `"prompt_cache_key"`, "responses", 400, []string{"Unknown parameter: 'prompt_cache_key'."}},

@@ -107,6 +107,8 @@ var refusals = []phrase{
 	{besideCalls, "Cerebras, Groq", []string{"property", "unsupported"}, ""},
 	{besideCalls, "Mistral", []string{"extra_forbidden"}, ""},
 
+	{signatures, "Gemini, Vertex, of calls of other models", []string{"missing", "thought_signature"}, ""},
+
 	{phases, "OpenAI, gateways", []string{"phase"}, ""},
 
 	{needsTools, "Bedrock", []string{"toolconfig", "must be defined"}, ""},
@@ -222,6 +224,8 @@ var refusals = []phrase{
 	{extras, several, []string{"store", "unsupported"}, ""},
 	{extras, several, []string{"store", "unrecognized"}, ""},
 	{extras, several, []string{"store", "extra"}, ""},
+
+	{noStream, several, []string{"stream", "tool"}, "upstream"},
 
 	{tooLong, "OpenAI", []string{"context_length_exceeded"}, ""},
 	{tooLong, "llama.cpp", []string{"exceed_context_size"}, ""},
