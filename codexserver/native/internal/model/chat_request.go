@@ -46,6 +46,7 @@ type chatMessage struct {
 
 	parts   []protocol.ContentItem
 	thought string // the reasoning of its response
+	details bool   // which Beside has as reasoning_details
 }
 
 type chatCall struct {
@@ -235,7 +236,7 @@ func (m *chatMessages) call(call protocol.FunctionCallItem) {
 	to := &m.all[n]
 	to.add(own)
 	switch { // DeepSeek and Kimi refuse a call without it, even if it is empty
-	case parse(to.Beside).at("reasoning_details").has(): // which have it
+	case to.details:
 	case m.member == "reasoning":
 		to.Reasoning = &to.thought
 	case m.member == "reasoning_content":
@@ -270,6 +271,7 @@ func (m *chatMessage) add(own signs) {
 	}
 	if m.Beside == nil {
 		m.Beside = allowed(own.Message, knownOfMessages)
+		m.details = parse(m.Beside).at("reasoning_details").has()
 	}
 }
 

@@ -168,10 +168,12 @@ func TestRateLimits(t *testing.T) {
 		{400, `{"error":{"message":"litellm.RateLimitError: no"}}`, true},
 		{403, `{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}`, true},
 		{403, `{"error":{"errors":[{"reason":"rateLimitExceeded"}],"message":"Rate Limit Exceeded"}}`, true},
+		{400, `[{"error":{"code":400,"message":"no","status":"RESOURCE_EXHAUSTED"}}]`, true},
 		{403, `{"code":"Throttling.RateQuota","message":"Requests rate limit exceeded"}`, true},
 		{403, `{"error":{"message":"Your key may not use this model"}}`, false},
 		{400, `{"error":{"message":"content must be a text"}}`, false},
 		{404, `{"error":{"message":"no rate limit page"}}`, false},
+		{400, `{"error":{"message":"content must be a text, and this is none: [` + strings.Repeat("x ", 100) + `add a rate limit]"}}`, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := &answers{all: []answer{{status: tt.status, body: tt.body}, {body: sse(chatDone)}}}

@@ -177,7 +177,7 @@ func (c *Client) refused(status int, h http.Header, body []byte) error {
 	if n, err := strconv.Atoi(r.code); status == 0 && err == nil && n >= 400 && n < 600 {
 		e.Status = n
 	}
-	often := (e.Status == http.StatusBadRequest || e.Status == http.StatusForbidden) && tooOften.said(string(body))
+	often := (e.Status == http.StatusBadRequest || e.Status == http.StatusForbidden) && tooOften.said(text.Head(words, maxLimitWords)+" "+r.code+" "+r.kind)
 	page, final := strings.HasPrefix(whole, "<"), !often && e.Status >= 300 && e.Status < 500 && !slices.Contains(passing, e.Status)
 	e.Elsewhere = often || slices.Contains(elsewhere, e.Status) || is(elsewhereCodes...)
 	switch {
@@ -200,6 +200,10 @@ func (c *Client) refused(status int, h http.Header, body []byte) error {
 	}
 	return e
 }
+
+// maxLimitWords is how much of a provider's words may say that they are about a rate limit: what follows may quote a request
+// that speaks of one.
+const maxLimitWords = 200
 
 // elsewhere are the statuses, and elsewhereCodes the codes, with which a provider says that the account has no
 // credit, that the key is not accepted, or that there is no room now; 529 is none of the standard.
