@@ -131,7 +131,7 @@ const noSummary = "\n\nYour last answer was no summary. Call no tool. Write only
 func (t *turn) summarise(ctx context.Context, submission string, history []protocol.ResponseItem) (string, error) {
 	items, room, prompt := history, estimateAll(history), t.conv.prompts.summaryPrompt()
 	if window := t.conv.contextWindow(); window != nil && t.conv.size(history) > *window {
-		fixed := estimateText(t.conv.prompts.instructions+prompt) + estimateTools(t.offer())
+		fixed := estimateText(t.instructions()+prompt) + estimateTools(t.offer())
 		room = max(*window-*window/summaryShare-fixed, smallestRoom)
 		items = fitting(history, room)
 	}
@@ -142,7 +142,7 @@ func (t *turn) summarise(ctx context.Context, submission string, history []proto
 			}
 			return &model.Request{
 				Model:          t.conv.provider().cfg.Model,
-				Instructions:   t.conv.prompts.instructions,
+				Instructions:   t.instructions(),
 				Items:          append(slices.Clip(items), userMessage(prompt)),
 				Tools:          t.offer(), // providers refuse a history with calls without them, and their cache has them
 				NoCalls:        true,
