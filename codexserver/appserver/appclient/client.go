@@ -30,6 +30,11 @@ type Options struct {
 	// thread; [Client.Begin] also passes on those of its turn. It must not wait. Default: nothing.
 	Note func(method string, n *apptypes.Note)
 
+	// Foreign gets turn/started and turn/completed of the turns that no [Client.Begin] began: those that Codex begins by itself,
+	// in any thread, or for another program, and those of sub-agents. It is called as Note, and after it; for a turn that
+	// might be one that was just asked for, when Codex has said which that is. Default: nothing.
+	Foreign func(method string, n *apptypes.Note)
+
 	// Logger logs what the client does not understand. Default: nothing is logged.
 	Logger *slog.Logger
 }

@@ -77,7 +77,10 @@ func TestTurn(t *testing.T) {
 		earlier   = `{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"before","status":"failed","items":[]}}}`
 		elsewhere = `{"method":"turn/completed","params":{"threadId":"other","turn":{"id":"r","status":"failed","items":[]}}}`
 		everybody = `{"method":"warning","params":{"message":"of no thread"}}`
+		foreign   = `{"method":"turn/started","params":{"threadId":"t","turn":{"id":"f","status":"inProgress","items":[]}}}`
+		over      = `{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"f","status":"completed","items":[]}}}`
 		whole     = "turn/started item/completed turn/completed"
+		apart     = "f turn/started f turn/completed "
 		either    = "what came before the end, or nothing"
 	)
 	for name, tt := range map[string]struct {
@@ -88,9 +91,15 @@ func TestTurn(t *testing.T) {
 		"in order":                  {[]string{answer, begins, says, ends}, whole, ""},
 		"the answer comes second":   {[]string{begins, answer, says, ends}, whole, ""},
 		"the answer comes last":     {[]string{begins, says, ends, answer}, whole, ""},
-		"the answer has no id":      {[]string{nameless, begins, says, ends}, whole, ""},
-		"no id at all":              {[]string{nameless, says, ends, "end"}, "", "codex app-server has ended"},
-		"others":                    {[]string{answer, earlier, begins, elsewhere, everybody, ends, says}, "turn/started turn/completed", ""},
+		"the answer has no id":      {[]string{begins, says, ends, nameless}, "r turn/started r turn/completed", "without the id of a turn"},
+		"others":                    {[]string{answer, elsewhere, earlier, begins, everybody, ends, says}, "r turn/completed before turn/completed turn/started turn/completed", ""},
+		"foreign, answer, own":      {[]string{foreign, over, answer, begins, says, ends}, apart + whole, ""},
+		"foreign, own, answer":      {[]string{foreign, over, begins, says, ends, answer}, apart + whole, ""},
+		"answer, foreign, own":      {[]string{answer, foreign, over, begins, says, ends}, apart + whole, ""},
+		"own, foreign, answer":      {[]string{begins, foreign, over, says, answer, ends}, "turn/started " + apart + "item/completed turn/completed", ""},
+		"own, answer, foreign":      {[]string{begins, answer, foreign, over, says, ends}, "turn/started " + apart + "item/completed turn/completed", ""},
+		"foreign and refused":       {[]string{foreign, over, refused}, strings.TrimSpace(apart), "no such thread"},
+		"the foreign one answered":  {[]string{foreign, strings.Replace(answer, `"r"`, `"f"`, 1), over}, "turn/started turn/completed", ""},
 		"failed":                    {[]string{answer, begins, fails}, "turn/started turn/completed", "the turn ended with the status failed: no tokens"},
 		"an unknown end":            {[]string{answer, begins, strange}, "turn/started turn/completed", "status failed: codex reported the end of the turn in an unknown form"},
 		"refused":                   {[]string{refused}, "", "no such thread"},
@@ -99,34 +108,41 @@ func TestTurn(t *testing.T) {
 		"the end after the turn's":  {[]string{answer, begins, says, ends, "end"}, whole, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ours, theirs := jsonrpc.Pipe()
-			played := make(chan struct{})
-			go func() { defer close(played); play(t, theirs, tt.lines) }()
-			c := appclient.New(ours, nil)
-			defer func() { _ = c.Close(); <-played }()
-			must.OK(t, c.Initialize(t.Context()))
-			var mu sync.Mutex
-			var got []string
-			turn, err := c.Begin(&apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}, func(method string, n *apptypes.Note) {
-				if method == "item/completed" {
-					if n.Item == nil || n.Item.Text != "hello" {
-						t.Errorf("item %+v", n.Item)
+			synctest.Test(t, func(t *testing.T) {
+				ours, theirs := jsonrpc.Pipe()
+				played := make(chan struct{})
+				go func() { defer close(played); play(t, theirs, tt.lines) }()
+				var mu sync.Mutex
+				var got []string
+				c := appclient.New(ours, &appclient.Options{Foreign: func(method string, n *apptypes.Note) {
+					mu.Lock()
+					defer mu.Unlock()
+					got = append(got, n.Turn.ID, method)
+				}})
+				defer func() { _ = c.Close(); <-played }()
+				must.OK(t, c.Initialize(t.Context()))
+				turn, err := c.Begin(&apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}, func(method string, n *apptypes.Note) {
+					if method == "item/completed" {
+						if n.Item == nil || n.Item.Text != "hello" {
+							t.Errorf("item %+v", n.Item)
+						}
 					}
+					mu.Lock()
+					defer mu.Unlock()
+					got = append(got, method)
+				})
+				must.OK(t, err)
+				end, err := turn.Wait(t.Context())
+				if tt.err == "" && (err != nil || end.Status != "completed") || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+					t.Errorf("end %v, error %v, want %q", end, err, tt.err)
 				}
+				synctest.Wait() // what is not of the turn may be observed after its end
 				mu.Lock()
 				defer mu.Unlock()
-				got = append(got, method)
+				if got := strings.Join(got, " "); got != tt.want && tt.want != either {
+					t.Errorf("observed %q, want %q", got, tt.want)
+				}
 			})
-			must.OK(t, err)
-			end, err := turn.Wait(t.Context())
-			if tt.err == "" && (err != nil || end.Status != "completed") || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
-				t.Errorf("end %v, error %v, want %q", end, err, tt.err)
-			}
-			mu.Lock() // at the end of the connection, the last notification may still be observed
-			defer mu.Unlock()
-			if got := strings.Join(got, " "); got != tt.want && tt.want != either {
-				t.Errorf("observed %q, want %q", got, tt.want)
-			}
 		})
 	}
 }

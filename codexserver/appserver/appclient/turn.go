@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -17,14 +18,27 @@ type Turn struct {
 	note         func(string, *apptypes.Note)
 	begun, ended chan struct{}
 
+	// What comes before the answer of turn/start is held, because only that says which turn is this one.
+	order    sync.Mutex // is held while a notification of the thread is passed on, before the client's lock
+	answered bool
+	held     []held
+
 	// The client's lock guards these.
-	id  string
-	end *apptypes.Turn
-	err error
+	id      string // since the answer
+	started bool
+	end     *apptypes.Turn
+	err     error
+}
+
+// held is a notification that waits.
+type held struct {
+	method string
+	note   *apptypes.Note
 }
 
 // Begin asks the app-server to begin a turn of a thread that this client started or resumed, and does not wait.
-// Note, which may be nil, gets the notifications of the turn as [Options].Note does, and none of its sub-agents.
+// Note, which may be nil, gets the notifications of the turn as [Options].Note does, and none of its sub-agents. The turn is
+// that of the answer, whatever else begins in the thread; notifications that come before the answer wait for it.
 // It is an error if another turn of the thread has not ended.
 func (c *Client) Begin(p *apptypes.TurnParams, note func(method string, n *apptypes.Note)) (*Turn, error) {
 	t := &Turn{client: c, threadID: p.ThreadID, note: note, begun: make(chan struct{}), ended: make(chan struct{})}
@@ -35,15 +49,31 @@ func (c *Client) Begin(p *apptypes.TurnParams, note func(method string, n *appty
 	}
 	c.turns[p.ThreadID] = t
 	go func() {
-		err := c.Call(context.Background(), apptypes.CallTurnStart, p, nil)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if err != nil && c.turns[t.threadID] == t {
-			t.err = err
-			t.over()
+		var r apptypes.TurnReply
+		err := c.Call(context.Background(), apptypes.CallTurnStart, p, &r)
+		if err == nil && r.Turn.ID == "" {
+			err = errors.New("codex answered turn/start without the id of a turn")
 		}
+		t.answer(r.Turn.ID, err)
 	}()
 	return t, nil
+}
+
+// answer takes the answer of turn/start, and passes on what was held.
+func (t *Turn) answer(id string, err error) {
+	t.order.Lock()
+	defer t.order.Unlock()
+	t.answered = true
+	t.client.mu.Lock()
+	if t.id = id; err != nil {
+		t.err = err
+		t.over()
+	}
+	t.client.mu.Unlock()
+	for _, h := range t.held {
+		t.client.pass(t, h.method, h.note)
+	}
+	t.held = nil
 }
 
 // Settle waits until no turn of a thread runs. The error is [jsonrpc.ErrClosed] if the connection has ended, or the
@@ -80,7 +110,7 @@ func (t *Turn) Wait(ctx context.Context) (*apptypes.Turn, error) {
 	return end, cmp.Or(err, over)
 }
 
-// ID returns the turn's id, "" before it has begun.
+// ID returns the turn's id, "" before the app-server has said it.
 func (t *Turn) ID() string {
 	t.client.mu.Lock()
 	defer t.client.mu.Unlock()
@@ -123,7 +153,7 @@ func (c *Client) wait(ctx context.Context, what <-chan struct{}) error {
 // over ends the turn, once. The client's lock is held.
 func (t *Turn) over() {
 	delete(t.client.turns, t.threadID)
-	if t.id == "" {
+	if !t.started {
 		close(t.begun)
 	}
 	close(t.ended)
@@ -131,19 +161,41 @@ func (t *Turn) over() {
 
 // follow passes a notification to the turn that it is about. Codex sends turn/started before the others.
 func (c *Client) follow(method string, n *apptypes.Note) {
+	c.mu.Lock()
+	t := c.turns[n.ThreadID]
+	c.mu.Unlock()
+	if t == nil {
+		c.foreign(method, n)
+		return
+	}
+	t.order.Lock()
+	defer t.order.Unlock()
+	if t.answered {
+		c.pass(t, method, n)
+	} else {
+		t.held = append(t.held, held{method, n})
+	}
+}
+
+// pass is follow for a thread whose last turn is known. That turn's order is held.
+func (c *Client) pass(t *Turn, method string, n *apptypes.Note) {
 	id := n.TurnID
 	if n.Turn != nil {
 		id = n.Turn.ID
 	}
 	c.mu.Lock()
-	t := c.turns[n.ThreadID]
-	if t != nil && t.id == "" && id != "" && method == apptypes.NoteTurnStarted {
-		t.id = id
+	about := id != "" && t.id == id
+	over := c.turns[t.threadID] != t
+	if about && !over && !t.started && method == apptypes.NoteTurnStarted {
+		t.started = true
 		close(t.begun)
 	}
-	about := t != nil && id != "" && t.id == id
 	c.mu.Unlock()
-	if !about {
+	switch {
+	case !about:
+		c.foreign(method, n)
+		return
+	case over:
 		return
 	}
 	if t.note != nil {
@@ -154,8 +206,13 @@ func (c *Client) follow(method string, n *apptypes.Note) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.turns[t.threadID] == t {
-		t.end = n.Turn
-		t.over()
+	t.end = n.Turn
+	t.over()
+}
+
+// foreign reports the begin and the end of a turn that Begin did not begin.
+func (c *Client) foreign(method string, n *apptypes.Note) {
+	if c.options.Foreign != nil && n.Turn != nil && (method == apptypes.NoteTurnStarted || method == apptypes.NoteTurnCompleted) {
+		c.options.Foreign(method, n)
 	}
 }

@@ -30,20 +30,24 @@ type InitializeReply struct {
 }
 
 // ExecParams are those of command/exec, which runs a command without a thread in a sandbox. ProcessID is the client's own
-// name of the run, by which [Note] has its output and command/exec/terminate ends it.
+// name of the run, by which [Note] has its output and command/exec/terminate ends it. Env changes the environment that
+// commands of the app-server have: a value sets a variable, and nil leaves it out.
 type ExecParams struct {
-	Command            []string       `json:"command"`
-	Cwd                string         `json:"cwd"`
-	DisableOutputCap   bool           `json:"disableOutputCap"`
-	ProcessID          string         `json:"processId"`
-	SandboxPolicy      *SandboxPolicy `json:"sandboxPolicy"`
-	StreamStdoutStderr bool           `json:"streamStdoutStderr"`
-	TimeoutMS          int64          `json:"timeoutMs"`
+	Command            []string           `json:"command"`
+	Cwd                string             `json:"cwd"`
+	DisableOutputCap   bool               `json:"disableOutputCap,omitzero"`
+	Env                map[string]*string `json:"env,omitzero"`
+	ProcessID          string             `json:"processId"`
+	SandboxPolicy      *SandboxPolicy     `json:"sandboxPolicy"`
+	StreamStdoutStderr bool               `json:"streamStdoutStderr,omitzero"`
+	TimeoutMS          int64              `json:"timeoutMs"`
 }
 
-// ExecReply answers command/exec when the command has ended and its output was sent.
+// ExecReply answers command/exec when the command has ended and its output was sent. The output is empty if it was streamed.
 type ExecReply struct {
-	ExitCode int64 `json:"exitCode"`
+	ExitCode int64  `json:"exitCode"`
+	Stderr   string `json:"stderr"`
+	Stdout   string `json:"stdout"`
 }
 
 // ExecRef names a run of command/exec.
@@ -112,6 +116,22 @@ type ThreadRef struct {
 	ThreadID string `json:"threadId"`
 }
 
+// Goal is what the model of a thread works at, in turns that Codex begins by itself while the status is ThreadGoalStatusActive.
+type Goal struct {
+	Status string `json:"status"`
+}
+
+// GoalParams are those of thread/goal/set, which changes what is set.
+type GoalParams struct {
+	Status   string `json:"status,omitzero"`
+	ThreadID string `json:"threadId"`
+}
+
+// GoalReply answers thread/goal/get and thread/goal/set. Goal is nil if the thread has none.
+type GoalReply struct {
+	Goal *Goal `json:"goal,omitzero"`
+}
+
 // ThreadsParams are those of thread/list.
 type ThreadsParams struct {
 	Cursor string `json:"cursor,omitzero"`
@@ -133,6 +153,11 @@ type TurnParams struct {
 	OutputSchema        json.RawMessage `json:"outputSchema,omitzero"`
 	SandboxPolicy       *SandboxPolicy  `json:"sandboxPolicy,omitzero"`
 	ThreadID            string          `json:"threadId"`
+}
+
+// TurnReply answers turn/start.
+type TurnReply struct {
+	Turn Turn `json:"turn"`
 }
 
 // Input is a part of a message of the user. Type is one of UserInput…, and says which other member it has.

@@ -16,6 +16,8 @@ const (
 	CallThreadApproveGuardianDeniedAction = "thread/approveGuardianDeniedAction"
 	CallThreadBackgroundTerminalsClean    = "thread/backgroundTerminals/clean"
 	CallThreadBackgroundTerminalsList     = "thread/backgroundTerminals/list"
+	CallThreadGoalGet                     = "thread/goal/get"
+	CallThreadGoalSet                     = "thread/goal/set"
 	CallThreadList                        = "thread/list"
 	CallThreadRead                        = "thread/read"
 	CallThreadResume                      = "thread/resume"
@@ -55,6 +57,7 @@ const (
 	NoteItemReasoningSummaryTextDelta   = "item/reasoning/summaryTextDelta"
 	NoteItemReasoningTextDelta          = "item/reasoning/textDelta"
 	NoteItemStarted                     = "item/started"
+	NoteThreadGoalUpdated               = "thread/goal/updated"
 	NoteThreadTokenUsageUpdated         = "thread/tokenUsage/updated"
 	NoteTurnCompleted                   = "turn/completed"
 	NoteTurnDiffUpdated                 = "turn/diff/updated"
@@ -67,7 +70,7 @@ const (
 var read = []string{
 	NoteAccountRateLimitsUpdated, NoteCommandExecOutputDelta, NoteConfigWarning, NoteDeprecationNotice, NoteError, NoteGuardianWarning, NoteHookCompleted, NoteItemAgentMessageDelta,
 	NoteItemAutoApprovalReviewCompleted, NoteItemAutoApprovalReviewStarted, NoteItemCommandExecutionOutputDelta, NoteItemCompleted, NoteItemReasoningSummaryPartAdded,
-	NoteItemReasoningSummaryTextDelta, NoteItemReasoningTextDelta, NoteItemStarted, NoteThreadTokenUsageUpdated,
+	NoteItemReasoningSummaryTextDelta, NoteItemReasoningTextDelta, NoteItemStarted, NoteThreadGoalUpdated, NoteThreadTokenUsageUpdated,
 	NoteTurnCompleted, NoteTurnDiffUpdated, NoteTurnPlanUpdated, NoteTurnStarted, NoteWarning,
 }
 

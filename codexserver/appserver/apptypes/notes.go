@@ -19,6 +19,7 @@ type Note struct {
 	Diff           string          `json:"diff,omitzero"`
 	Error          *TurnError      `json:"error,omitzero"`
 	Explanation    *string         `json:"explanation,omitzero"`
+	Goal           *Goal           `json:"goal,omitzero"`
 	Item           *Item           `json:"item,omitzero"`
 	ItemID         string          `json:"itemId,omitzero"`
 	Message        string          `json:"message,omitzero"`

@@ -44,6 +44,7 @@ var definitions = []struct {
 	{apptypes.ConfigLayer{}, "ConfigLayer"}, {apptypes.ConfigReply{}, "ConfigReadResponse"}, {apptypes.Elicitation{}, "McpServerElicitationRequestParams"},
 	{apptypes.ElicitationReply{}, "McpServerElicitationRequestResponse"}, {apptypes.FileApproval{}, "FileChangeRequestApprovalParams"},
 	{apptypes.ExecParams{}, "CommandExecParams"}, {apptypes.ExecRef{}, "CommandExecTerminateParams"}, {apptypes.ExecReply{}, "CommandExecResponse"},
+	{apptypes.Goal{}, "ThreadGoal"}, {apptypes.GoalParams{}, "ThreadGoalSetParams"}, {apptypes.GoalReply{}, "ThreadGoalGetResponse ThreadGoalSetResponse"},
 	{apptypes.FileKind{}, "PatchChangeKind"}, {protocol.FuzzyFile{}, "FuzzyFileSearchResult"}, {apptypes.FileUpdate{}, "FileUpdateChange"},
 	{apptypes.HookRun{}, "HookRunSummary"}, {apptypes.Item{}, "ThreadItem"}, {apptypes.Model{}, "Model"}, {apptypes.ModelsReply{}, "ModelListResponse"},
 	{apptypes.Network{}, "NetworkApprovalContext"}, {apptypes.Permissions{}, "PermissionsRequestApprovalParams"},
@@ -53,14 +54,14 @@ var definitions = []struct {
 	{protocol.FuzzyFileSearchResult{}, "FuzzyFileSearchResponse"}, {apptypes.SteerParams{}, "TurnSteerParams"}, {apptypes.Thread{}, "Thread"},
 	{apptypes.ThreadParams{}, "ThreadStartParams ThreadResumeParams ThreadForkParams"},
 	{apptypes.ThreadReply{}, "ThreadStartResponse ThreadResumeResponse ThreadForkResponse"},
-	{apptypes.ThreadsReply{}, "ThreadListResponse"}, {apptypes.Turn{}, "Turn"}, {apptypes.TurnError{}, "TurnError"}, {apptypes.TurnParams{}, "TurnStartParams"},
+	{apptypes.ThreadsReply{}, "ThreadListResponse"}, {apptypes.Turn{}, "Turn"}, {apptypes.TurnError{}, "TurnError"}, {apptypes.TurnParams{}, "TurnStartParams"}, {apptypes.TurnReply{}, "TurnStartResponse"},
 	{apptypes.UserInput{}, "ToolRequestUserInputParams"},
 	{apptypes.UserInputReply{}, "ToolRequestUserInputResponse"},
 	{apptypes.Note{}, "AccountRateLimitsUpdatedNotification AgentMessageDeltaNotification CommandExecOutputDeltaNotification CommandExecutionOutputDeltaNotification " +
 		"ConfigWarningNotification DeprecationNoticeNotification ErrorNotification GuardianWarningNotification HookCompletedNotification ItemCompletedNotification ItemGuardianApprovalReviewCompletedNotification " +
 		"ItemGuardianApprovalReviewStartedNotification ItemStartedNotification " +
 		"ReasoningSummaryPartAddedNotification ReasoningSummaryTextDeltaNotification ReasoningTextDeltaNotification " +
-		"ServerRequestResolvedNotification ThreadTokenUsageUpdatedNotification TurnCompletedNotification TurnDiffUpdatedNotification " +
+		"ServerRequestResolvedNotification ThreadGoalUpdatedNotification ThreadTokenUsageUpdatedNotification TurnCompletedNotification TurnDiffUpdatedNotification " +
 		"TurnPlanUpdatedNotification TurnStartedNotification WarningNotification"},
 }
 
@@ -70,6 +71,7 @@ var sent = []any{
 	apptypes.InterruptParams{}, apptypes.ModelsParams{}, apptypes.ThreadsParams{}, apptypes.ThreadRef{}, apptypes.Decision{},
 	apptypes.Answers{}, apptypes.Decision{}, apptypes.ElicitationReply{}, apptypes.OverruleParams{}, apptypes.PermissionsReply{},
 	protocol.FuzzyFileSearchParams{}, apptypes.SteerParams{}, apptypes.TurnParams{}, apptypes.UserInputReply{}, apptypes.ThreadParams{},
+	apptypes.ExecParams{}, apptypes.GoalParams{},
 }
 
 // TestRealSchema compares the types, methods and values of this package with the schema of the installed

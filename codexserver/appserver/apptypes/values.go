@@ -122,6 +122,12 @@ const PermissionGrantScopeTurn = "turn"
 // States of a step of a plan.
 const TurnPlanStepStatusInProgress = "inProgress"
 
+// States of a [Goal].
+const (
+	ThreadGoalStatusActive = "active"
+	ThreadGoalStatusPaused = "paused"
+)
+
 // States of a turn.
 const (
 	TurnStatusCompleted   = "completed"
