@@ -83,6 +83,11 @@ func withAgent(r *run) {
 	r.item(agentID, "agent-turn", command)
 }
 
+// agentEnds ends the sub-agent's turn.
+func agentEnds(r *run) {
+	r.notify("turn/completed", `{"threadId":%q,"turn":{"id":"agent-turn","status":"completed","items":[]}}`, agentID)
+}
+
 // deaf is a host that can be asked nothing.
 type deaf struct{ engine.DenyAll }
 
@@ -355,6 +360,7 @@ func TestQuestionsWithOneID(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 				asked.Go(func() { answers[1] = r.ask(tt.method, "%s", tt.params) })
 				asked.Wait()
+				agentEnds(r)
 			}))
 			must.Equal(t, "answers", tt.answers, answers)
 			if told := h.count("background_event"); (told == 1) != (tt.answers[0] == denied) {

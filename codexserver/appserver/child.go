@@ -191,8 +191,9 @@ func (c *child) clientOptions(o *Options) *appclient.Options {
 			Elicit: answer(c, apptypes.AskMCPServerElicitationRequest,
 				func(p *apptypes.Elicitation) about { return about{threadID: p.ThreadID, turnID: p.TurnID} }, (*question).elicitation),
 		},
-		Note:   c.notification,
-		Logger: c.log,
+		Note:    c.notification,
+		Foreign: c.foreign,
+		Logger:  c.log,
 	}
 }
 
@@ -222,6 +223,9 @@ func (c *child) notification(method string, n *apptypes.Note) {
 		return
 	}
 	t.announced(n)
+	if method == apptypes.NoteThreadGoalUpdated && n.Goal != nil && n.Goal.Status == apptypes.ThreadGoalStatusActive {
+		t.goalSet()
+	}
 	if r != nil && (t.agent != "" || method == apptypes.NoteGuardianWarning) { // the client passes those of the conversation itself to its turn
 		r.note(method, n)
 	}

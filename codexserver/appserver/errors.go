@@ -67,6 +67,7 @@ var (
 	errNotLoaded     = errors.New("the thread is not loaded")
 	errWriter        = errors.New("another process writes the conversation")
 	errNoTurn        = errors.New("the turn has ended")
+	errNoGoals       = errors.New("there are no goals")
 	errCursor        = errors.New("the cursor cannot be read")
 )
 
@@ -90,6 +91,7 @@ var faults = []struct {
 	{"thread not found", errNotLoaded, ""},
 	{"no active turn", errNoTurn, ""},
 	{"expected active turn", errNoTurn, ""},
+	{"goals feature is disabled", errNoGoals, ""},
 	{"invalid cursor", errCursor, ""},
 }
 

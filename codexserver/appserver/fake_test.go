@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -77,12 +78,15 @@ func (f *fake) keep(methods ...string) *[]string {
 		f.on[method] = func(_ *run, req *jsonrpc.Request) (any, error) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			*sent = append(*sent, string(req.Params))
+			*sent = append(*sent, goalsOff.Replace(string(req.Params)))
 			return nil, nil
 		}
 	}
 	return sent
 }
+
+// goalsOff takes away what each thread is started with: TestGoalsAreOff has it.
+var goalsOff = strings.NewReplacer(`"config":{"features.goals":false},`, "", `"features.goals":false,`, "", `,"features.goals":false`, "")
 
 // run is one connection to the fake.
 type run struct {
@@ -189,8 +193,7 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 	case "thread/backgroundTerminals/clean", "thread/inject_items":
 		return struct{}{}, nil
 	case "turn/interrupt":
-		r.complete("interrupted")
-		return struct{}{}, nil
+		return r.interrupt(req.Params)
 	case "model/list":
 		return json.RawMessage(`{"data":[]}`), nil
 	case "initialized":
@@ -233,6 +236,23 @@ func (r *run) steer(params json.RawMessage) (any, error) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "input must not be empty")
 	}
 	return map[string]string{"turnId": r.current()}, nil
+}
+
+// interrupt ends a turn, of the conversation or of another thread.
+func (r *run) interrupt(params json.RawMessage) (any, error) {
+	var p struct {
+		ThreadID string `json:"threadId"`
+		TurnID   string `json:"turnId"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: %v", err)
+	}
+	if p.ThreadID == r.begun() && p.TurnID == r.current() {
+		r.complete("interrupted")
+	} else {
+		r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"interrupted","items":[]}}`, p.ThreadID, p.TurnID)
+	}
+	return struct{}{}, nil
 }
 
 // read reports that the model reads a message of the user.

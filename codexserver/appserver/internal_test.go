@@ -71,8 +71,8 @@ func TestTail(t *testing.T) {
 // TestThreads checks which threads belong to a conversation.
 func TestThreads(t *testing.T) {
 	l := &child{threads: map[string]*thread{}}
-	one, two := l.load("one"), l.load("two")
-	if l.load("one") != one || one == two {
+	one, two := l.load("one", &news{}), l.load("two", &news{})
+	if l.load("one", &news{}) != one || one == two {
 		t.Error("a conversation has two threads")
 	}
 	announce := func(t *thread, id, path string) {
@@ -102,7 +102,7 @@ func TestThreads(t *testing.T) {
 	}
 	agent, _ := l.find("b")
 	announce(agent, "c", "/root/b/c") // a sub-agent's
-	a := l.load("a")                  // now a conversation
+	a := l.load("a", &news{})         // now a conversation
 	check("loaded", map[string]*thread{"one": one, "two": two, "a": a, "b": one, "c": one})
 }
 

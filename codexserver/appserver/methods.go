@@ -24,6 +24,7 @@ var (
 
 	_ engine.ModelLister = (*Engine)(nil)
 	_ engine.Resolver    = (*conversation)(nil)
+	_ engine.Stopper     = (*conversation)(nil)
 )
 
 // control calls a method that is answered soon, in an app-server that is started if none runs.
@@ -147,7 +148,7 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 		list.Items = append(list.Items, protocol.ConversationSummary{
 			ConversationID: t.ID, Path: t.Path, Preview: t.Preview, Title: t.Name, Cwd: t.Cwd,
 			Timestamp: new(time.Unix(t.CreatedAt, 0).UTC().Format(time.RFC3339)),
-			Origin:    t.Originator, Holder: holder,
+			Origin:    t.Originator, Holder: holder, News: e.newsOf(t.ID),
 		})
 	}
 	return list, nil

@@ -43,6 +43,7 @@ func (a *about) answered() itemKey { return itemKey{a.threadID, cmp.Or(a.approva
 
 var (
 	errNobody = errors.New("it belongs to no running turn")
+	errOther  = errors.New("it belongs to a turn that nobody has asked for here")
 	errTwice  = errors.New("two items have its id, so what it is about is not known")
 	errTwins  = errors.New("another question has its id, so that an answer could count for either")
 )
@@ -89,9 +90,12 @@ func (c *child) ask(ctx context.Context, what about) (a *question, err error) {
 	if r == nil || ctx.Err() != nil { // withdrawn already
 		return nil, errNobody
 	}
+	if turn, err := r.named(ctx); err != nil || t.agent == "" && what.turnID != "" && what.turnID != turn {
+		return nil, cmp.Or(err, errOther)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended {
+	if r.ended || r.over {
 		return nil, errNobody
 	}
 	r.asked[what.item()] = true

@@ -325,6 +325,7 @@ func TestReviewOfSubAgent(t *testing.T) {
 			}
 			r.notify("item/completed", `{"threadId":%q,"turnId":"agent-turn","item":%s}`, agentID, strings.Replace(command, "inProgress", "declined", 1))
 			r.notify("guardianWarning", `{"threadId":%q,"message":"too many"}`, threadID)
+			agentEnds(r)
 		})
 		must.OK(t, err)
 		must.Equal(t, "account", "log: decided command denied reviewer\nrefused: command rm x by reviewer: denied by Codex's reviewer, a model\n"+

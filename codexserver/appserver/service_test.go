@@ -54,7 +54,7 @@ func TestServices(t *testing.T) {
 				return e.List(ctx, protocol.ListConversationsParams{PageSize: &five, Cursor: "c1"})
 			},
 			`{"limit":5,"cursor":"c1"}`,
-			`{"Items":[{"ConversationID":"` + threadID + `","Path":"/r.jsonl","Preview":"hi","Timestamp":"2026-11-20T06:54:36Z","Title":"","Cwd":"","Origin":"","Holder":""}],"NextCursor":"c2"}`, nil},
+			`{"Items":[{"ConversationID":"` + threadID + `","Path":"/r.jsonl","Preview":"hi","Timestamp":"2026-11-20T06:54:36Z","Title":"","Cwd":"","Origin":"","Holder":"","News":""}],"NextCursor":"c2"}`, nil},
 		{"AuthStatus", "getAuthStatus", `{"authMethod":"apikey","authToken":null,"requiresOpenaiAuth":true}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) {
 				return e.AuthStatus(ctx, protocol.GetAuthStatusParams{IncludeToken: &no})

@@ -213,6 +213,9 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, wa
 	if err := s.restrict(c, engine.OriginOf(ctx), file.keys); err != nil {
 		return nil, err
 	}
+	if err := c.keepGoalsOff(ctx, &file, s); err != nil {
+		return nil, err
+	}
 	if c.version.Less(continuesTurns) {
 		s.own = s.own.with(at(false, "features", "shell_snapshot"))
 	}

@@ -37,6 +37,7 @@ type conversation struct {
 	effort  protocol.ReasoningEffort // the last change by a turn; "" without one
 	window  *int64                   // the model's context window in tokens, as last reported
 	unread  []apptypes.Input         // messages that the next turn sends again
+	news    *news                    // what the next turn says, also that of another app-server
 	running atomic.Pointer[turn]     // the running turn; the last one between turns
 }
 
@@ -54,10 +55,15 @@ func (s *settings) choice(id string) *threadfile.Thread {
 
 // openThread starts a thread, or resumes it if the parameters name one. It returns an error if a model would decide about approvals
 // although a person is to.
-func (e *Engine) openThread(ctx context.Context, c *child, p *apptypes.ThreadParams) (r apptypes.ThreadReply, err error) {
+func (e *Engine) openThread(ctx context.Context, c *child, p *apptypes.ThreadParams, said *news) (r apptypes.ThreadReply, err error) {
 	method := apptypes.CallThreadStart
 	if p.ThreadID != "" {
 		method = apptypes.CallThreadResume
+		limited, stop := context.WithTimeoutCause(ctx, controlLimit, late(apptypes.CallThreadGoalSet, controlLimit))
+		defer stop()
+		if _, err := c.newThread(p.ThreadID, said).pause(limited); err != nil { // Codex would go on with it at once
+			return r, c.explain(limited, err)
+		}
 	}
 	if err := c.call(ctx, startLimit, method, p, &r); err != nil {
 		return r, err
@@ -76,7 +82,11 @@ func (e *Engine) begin(ctx context.Context, c *child, id string, s *settings, ho
 	if err := e.reaches(s.now.Cwd, &s.now.Sandbox, c.home); err != nil {
 		return nil, err
 	}
-	r, err := e.openThread(ctx, c, s.params(id))
+	said := &news{}
+	if t, _ := c.find(id); t != nil && t.agent == "" {
+		said = t.news
+	}
+	r, err := e.openThread(ctx, c, s.params(id), said)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +104,9 @@ func (e *Engine) begin(ctx context.Context, c *child, id string, s *settings, ho
 	if err := e.reaches(s.now.Cwd, &s.now.Sandbox, c.home); err != nil {
 		return nil, err
 	}
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, settings: s, path: r.Thread.Path, model: r.Model}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, settings: s, path: r.Thread.Path, model: r.Model, news: said}
 	s.writes = box.Writable(s.now.Sandbox, s.now.Cwd, os.Environ())
-	c.load(conv.id)
+	c.load(conv.id, said)
 	word := s.now.Policy
 	if !slices.Contains(protocol.ApprovalPolicies(), word) {
 		word = "" // finer rules
@@ -142,6 +152,7 @@ func (c *conversation) run(ctx context.Context, start func(context.Context, *tur
 	close(r.started)
 	if failed == nil {
 		r.await(ctx)
+		r.leavesNothing(ctx)
 		if c.path != "" {
 			if kept := safefile.MirrorOf(c.engine.options.Store).Sync(c.path); kept != nil {
 				r.report(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is not in the store: %v", kept)})
@@ -205,10 +216,10 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	}
 	p := c.settings.params(c.id)
 	p.ExcludeTurns = true
-	if _, err := c.engine.openThread(ctx, ch, p); err != nil {
+	if _, err := c.engine.openThread(ctx, ch, p, c.news); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
-	return ch.load(c.id), nil
+	return ch.load(c.id, c.news), nil
 }
 
 // thread is a thread that a child has in memory, of a conversation or of one of its sub-agents. The child's lock
@@ -220,7 +231,11 @@ type thread struct {
 	agent string  // the path of the sub-agent, such as /root/worker, or its id; "" for the conversation's own thread
 
 	// Of a conversation:
-	turn   *turn    // the running one, or nil
+	turn    *turn                    // the running one, or nil
+	foreign map[string]chan struct{} // closed when they have ended, by the ids of the turns that are being ended: see foreign.go
+	news    *news
+	pausing chan struct{} // is full while a goal is paused
+
 	asking sync.Map // the [slots.Queue] by who asks: see queued
 }
 
@@ -257,14 +272,20 @@ func (c *child) find(id string) (t *thread, r *turn) {
 }
 
 // load returns the thread of a conversation, which this child has loaded, also if it was a sub-agent's before.
-func (c *child) load(id string) *thread {
+func (c *child) load(id string, said *news) *thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.threads[id]
 	if t == nil || t.agent != "" {
-		t = &thread{id: id, child: c}
-		t.root = t
+		t = c.newThread(id, said)
 		c.threads[id] = t
 	}
+	return t
+}
+
+// newThread returns the thread of a conversation, which is not yet loaded.
+func (c *child) newThread(id string, said *news) *thread {
+	t := &thread{id: id, child: c, foreign: map[string]chan struct{}{}, news: said, pausing: make(chan struct{}, 1)}
+	t.root = t
 	return t
 }

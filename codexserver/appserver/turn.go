@@ -49,6 +49,7 @@ type turn struct {
 	letters letters
 	aborted error             // why an answer, or the wait for the network, ended the turn; no further question is asked
 	ended   bool              // no further event is emitted
+	over    bool              // the turn has ended in the app-server, and no sub-agent is in it any more
 	counted chan struct{}     // closed when the tokens of the model's last response have been counted
 	agents  map[string]string // the turns of sub-agents by thread, "" where it has ended
 
@@ -89,7 +90,11 @@ func (r *turn) begin(ctx context.Context, t *thread, s *settings, p *apptypes.Tu
 	c := t.child
 	settling, stop := context.WithTimeoutCause(ctx, controlLimit, errStillStarting)
 	defer stop()
-	if err := c.explain(settling, c.app.Settle(settling, t.id)); err != nil {
+	err := c.app.Settle(settling, t.id)
+	if err == nil {
+		err = t.rests(settling)
+	}
+	if err = c.explain(settling, err); err != nil {
 		if errors.Is(err, errStillStarting) && len(c.turns()) == 0 {
 			c.kill(err) // the next turn starts a new one
 		}
@@ -106,6 +111,9 @@ func (r *turn) begin(ctx context.Context, t *thread, s *settings, p *apptypes.Tu
 	r.mu.Unlock()
 	if err != nil {
 		return err
+	}
+	for _, words := range t.news.take() {
+		r.report(protocol.BackgroundEvent{Message: words, Remark: true})
 	}
 	err = r.begun(ctx, controlLimit)
 	if errors.Is(err, errLate) {
@@ -218,13 +226,14 @@ func (r *turn) quiet(key itemKey, o *openItem) {
 	}
 }
 
-// report emits an event that is not the app-server's, unless the turn has ended.
-func (r *turn) report(e protocol.EventMsg) {
+// report emits an event that is not the app-server's, unless the turn has ended, which it reports.
+func (r *turn) report(e protocol.EventMsg) (told bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended {
 		r.host.Emit(e)
 	}
+	return !r.ended
 }
 
 // await waits for the end of the turn. It interrupts the turn when ctx ends, and returns soon after that.
@@ -255,6 +264,9 @@ func (r *turn) ends() (cleared <-chan struct{}) {
 		}
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
 		defer stop()
+		soon, cancel := context.WithTimeout(ctx, steerLimit)
+		_, _ = r.thread.pause(soon) // or else the interrupt begins the next turn; a goal that is set after this is paused when it is
+		cancel()
 		for thread, turn := range r.turns() {
 			if turn != "" {
 				p := apptypes.InterruptParams{ThreadID: thread, TurnID: turn}

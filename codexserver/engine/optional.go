@@ -10,7 +10,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer], [Checker] and [Resolver] on the [Conversation]. A client does not have
+// [Steerer], [Stopper], [Checker] and [Resolver] on the [Conversation]. A client does not have
 // methods whose interface the engine lacks.
 
 // ErrNotFound means that a conversation does not exist.
@@ -138,6 +138,14 @@ type Steerer interface {
 	// Steer sends the model a message in the running turn. It can be called from the
 	// turn's [protocol.TaskStarted] on.
 	Steer(ctx context.Context, items []protocol.InputItem) error
+}
+
+// Stopper is a conversation whose engine may begin work that no turn has asked for. It ends that by itself, and says so in
+// the next result.
+type Stopper interface {
+	// Stop ends what works in the conversation, and waits for that. It reports whether something did. No turn runs
+	// when it is called.
+	Stop(ctx context.Context) (bool, error)
 }
 
 // Checker is a conversation that runs the check of a turn: a line that says whether the turn is done.

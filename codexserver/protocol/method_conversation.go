@@ -51,6 +51,8 @@ type ConversationSummary struct {
 	// Origin is the program that began it, and Holder who has it open; "" if that is not known.
 	Origin string
 	Holder string
+	// News is what its engine did in it since the last turn, and the next result will say; "" is nothing.
+	News string
 }
 
 // ListConversationsResult is a page of a list of conversations: Items, newest first.

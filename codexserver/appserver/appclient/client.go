@@ -59,7 +59,10 @@ type Client struct {
 	done chan struct{} // closed when err is set
 	err  error
 
+	asked sync.WaitGroup // the requests of Begin, with what they pass on
+
 	mu     sync.Mutex
+	closed bool // Begin begins nothing any more
 	server Server
 	turns  map[string]*Turn // that have not ended, by thread
 }
@@ -96,7 +99,12 @@ func New(t jsonrpc.Transport, o *Options) *Client {
 	})
 	go func() {
 		defer close(c.done)
-		c.err = c.peer.Run(context.Background())
+		err := c.peer.Run(context.Background())
+		c.mu.Lock()
+		c.closed = true
+		c.mu.Unlock()
+		c.asked.Wait()
+		c.err = err
 	}()
 	return c
 }

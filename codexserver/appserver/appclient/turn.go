@@ -22,6 +22,7 @@ type Turn struct {
 	order    sync.Mutex // is held while a notification of the thread is passed on, before the client's lock
 	answered bool
 	held     []held
+	passed   bool // what was held
 
 	// The client's lock guards these.
 	id      string // since the answer
@@ -47,15 +48,18 @@ func (c *Client) Begin(p *apptypes.TurnParams, note func(method string, n *appty
 	if c.turns[p.ThreadID] != nil {
 		return nil, errors.New("appclient: a turn of this thread runs")
 	}
+	if c.closed {
+		return nil, fmt.Errorf("appclient: %w", jsonrpc.ErrClosed)
+	}
 	c.turns[p.ThreadID] = t
-	go func() {
+	c.asked.Go(func() {
 		var r apptypes.TurnReply
 		err := c.Call(context.Background(), apptypes.CallTurnStart, p, &r)
 		if err == nil && r.Turn.ID == "" {
 			err = errors.New("codex answered turn/start without the id of a turn")
 		}
 		t.answer(r.Turn.ID, err)
-	}()
+	})
 	return t, nil
 }
 
@@ -73,7 +77,12 @@ func (t *Turn) answer(id string, err error) {
 	for _, h := range t.held {
 		t.client.pass(t, h.method, h.note)
 	}
-	t.held = nil
+	t.held, t.passed = nil, true
+	t.client.mu.Lock()
+	defer t.client.mu.Unlock()
+	if t.started { // only now, so that who waits for that finds what came before
+		close(t.begun)
+	}
 }
 
 // Settle waits until no turn of a thread runs. The error is [jsonrpc.ErrClosed] if the connection has ended, or the
@@ -187,8 +196,9 @@ func (c *Client) pass(t *Turn, method string, n *apptypes.Note) {
 	about := id != "" && t.id == id
 	over := c.turns[t.threadID] != t
 	if about && !over && !t.started && method == apptypes.NoteTurnStarted {
-		t.started = true
-		close(t.begun)
+		if t.started = true; t.passed {
+			close(t.begun)
+		}
 	}
 	c.mu.Unlock()
 	switch {

@@ -78,11 +78,14 @@ func (t *Thread) Stop(cause error) (ended <-chan struct{}) {
 	return q.left
 }
 
-// Interrupt interrupts the running turn and waits for its end. It returns false if no turn
-// is running.
+// Interrupt interrupts the running turn and waits for its end, or ends what else works in the thread. It returns false if
+// nothing does.
 func (t *Thread) Interrupt(ctx context.Context) (bool, error) {
 	ended := t.Stop(ErrInterrupted)
 	if ended == nil {
+		if s, is := t.conversation.(engine.Stopper); is {
+			return s.Stop(ctx)
+		}
 		return false, nil
 	}
 	select {

@@ -97,6 +97,9 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 				}
 			}
 		}
+		if item.News != "" {
+			row.Doing = strings.TrimPrefix(row.Doing+"; "+plain.OneLine(item.News, plain.MaxWords), "; ")
+		}
 		out.Conversations = append(out.Conversations, row)
 	}
 	return structured(out, out.words()), nil
