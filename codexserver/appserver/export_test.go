@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -43,4 +44,13 @@ func (e *Engine) PID() int {
 		return 0
 	}
 	return l.child.pid
+}
+
+// Queue queues a message of another program into a conversation.
+func (e *Engine) Queue(ctx context.Context, id, words string) error {
+	input, err := inputItems(protocol.TextInput(words))
+	if err != nil {
+		return err
+	}
+	return e.control(ctx, "thread/queue/add", map[string]any{"threadId": id, "clientUserMessageId": "m1", "input": input}, nil)
 }
