@@ -35,8 +35,9 @@ const (
 type child struct {
 	log     *slog.Logger
 	app     *appclient.Client
-	path    string // of the program
-	pid     int    // of its process; 0 in tests
+	path    string   // of the program
+	pid     int      // of its process; 0 in tests
+	environ []string // of its process
 	version version
 	home    string                  // its CODEX_HOME
 	policy  protocol.ApprovalPolicy // the default one of conversations

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -60,6 +61,7 @@ type Engine struct {
 	self     *self.Program
 	programs *box.Programs
 
+	system    string // a [runtime.GOOS]
 	processes run.Starter
 	open      func(context.Context) (*child, error) // starts the app-server
 
@@ -87,7 +89,7 @@ func Main() { box.Main() }
 // New returns an engine. It starts nothing and does not look for the codex program. The
 // error is about Overrides, or says that main does not call [Main].
 func New(o *Options) (*Engine, error) {
-	e := &Engine{programs: &box.Programs{}}
+	e := &Engine{programs: &box.Programs{}, system: runtime.GOOS}
 	if o != nil {
 		e.options = *o
 	}

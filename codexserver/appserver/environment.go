@@ -53,30 +53,61 @@ func (e *Engine) environment() []string {
 // configuration without s. Commands of a client of another origin get what remains of its
 // environment, and nothing of Codex's.
 func (s *settings) restrict(c *child, from *engine.Origin, file keys) error {
-	const table = "shell_environment_policy"
-	var base run.EnvPolicy
-	if err := file.with(s.own).read(&base, table); err != nil {
+	const table, lenient = "shell_environment_policy", "ignore_default_excludes"
+	all := file.with(s.own)
+	s.shell = run.EnvPolicy{}
+	if err := all.read(&s.shell, table); err != nil {
 		return configErrorf("codex's configuration: %w", err)
 	}
-	names := slices.Concat(run.Secrets(), base.Exclude, c.learn(file, s.own))
+	names := slices.Concat(run.Secrets(), s.shell.Exclude, c.learn(file, s.own))
 	slices.Sort(names)
-	policy := map[string]any{"exclude": slices.Compact(names)}
+	s.shell.Exclude = slices.Compact(names)
+	policy := map[string]any{"exclude": s.shell.Exclude}
 	if from != nil {
+		s.client = from.Environ
 		set := map[string]string{}
-		base.Exclude = names
-		for _, entry := range base.Environ(from.Environ) {
+		for _, entry := range s.environ(c) {
 			name, value, _ := strings.Cut(entry, "=")
 			set[name] = value
 		}
 		policy = map[string]any{
-			"inherit": "none", "ignore_default_excludes": true, "exclude": []string{}, "include_only": []string{},
-			"set": set, "experimental_use_profile": base.UseProfile,
+			"inherit": "none", lenient: true, "exclude": []string{}, "include_only": []string{},
+			"set": set, "experimental_use_profile": s.shell.UseProfile,
 		}
+	} else if all.text(table, lenient) == nil {
+		s.shell.IgnoreDefaultExcludes = true // Codex's default
 	}
 	for key, v := range policy {
 		s.own = s.own.with(at(v, table, key))
 	}
 	return nil
+}
+
+// environ returns the environment of the conversation's commands. Codex adds some variables to it.
+func (s *settings) environ(c *child) []string {
+	if s.client != nil {
+		return s.shell.Environ(s.client)
+	}
+	return s.shell.Environ(c.environ)
+}
+
+// overrides returns what makes an environment of that of a command of command/exec, for which Codex knows no conversation: each
+// variable, and null for all others that the app-server was started with or that its own configuration may set.
+func (s *settings) overrides(c *child, environ []string) map[string]*string {
+	all := map[string]*string{}
+	for _, entry := range c.environ {
+		name, _, _ := strings.Cut(entry, "=")
+		all[name] = nil
+	}
+	for name := range s.shell.Set {
+		all[name] = nil
+	}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		all[name] = &value
+	}
+	delete(all, "") // as Windows has them for the folders of drives
+	return all
 }
 
 // namesVariable has the keys of providers and MCP servers by which they get secrets, and whether a value there,

@@ -17,11 +17,14 @@ func (e *Engine) Dial(dial func(context.Context) (jsonrpc.Transport, error)) {
 		}
 		c, err := connect(ctx, t, &tail{log: e.options.Logger}, &e.options)
 		if err == nil {
-			c.policy = e.defaults.policy
+			c.policy, c.environ = e.defaults.policy, e.environment()
 		}
 		return c, err
 	}
 }
+
+// RunsOn makes the engine that of another system.
+func (e *Engine) RunsOn(system string) { e.system = system }
 
 // TrustTemporary makes the engine take programs from folders for temporary files, where tests have theirs.
 func (e *Engine) TrustTemporary() { e.programs.Temporary = []string{} }

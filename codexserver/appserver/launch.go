@@ -65,7 +65,7 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 // spawn starts an app-server whose conversations have a policy by default.
 func (e *Engine) spawn(ctx context.Context, path string, args []string, policy protocol.ApprovalPolicy) (*child, error) {
 	stderr := &tail{log: e.options.Logger}
-	conn, err := e.talk(ctx, run.Talk{Stderr: stderr, Leave: leaveGrace}, path, args...)
+	conn, environ, err := e.talk(ctx, run.Talk{Stderr: stderr, Leave: leaveGrace}, path, args...)
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}
@@ -73,14 +73,14 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string, policy p
 	if err != nil {
 		return nil, err
 	}
-	c.path, c.pid, c.policy = path, conn.PID, policy
+	c.path, c.pid, c.policy, c.environ = path, conn.PID, policy, environ
 	c.log.Debug("codex: app-server started", "pid", c.pid, "path", path, "version", c.version.String())
 	return c, nil
 }
 
 // talk starts a program unless a command can write it. Codex searches git in the PATH, and npm's batch file node, so it gets
-// no folder there that commands can write.
-func (e *Engine) talk(ctx context.Context, t run.Talk, path string, args ...string) (conn *run.Conn, err error) {
+// no folder there that commands can write. It returns the environment of the program.
+func (e *Engine) talk(ctx context.Context, t run.Talk, path string, args ...string) (conn *run.Conn, environ []string, err error) {
 	cmd := exec.Command(path, args...)
 	var whole string
 	cmd.Env, whole = e.programs.Environ(e.environment())
@@ -94,14 +94,14 @@ func (e *Engine) talk(ctx context.Context, t run.Talk, path string, args ...stri
 		conn, err = e.processes.Connect(ctx, cmd, t)
 		return err
 	})
-	return conn, err
+	return conn, cmd.Env, err
 }
 
 // programVersion runs the program with --version, which prints "codex-cli 0.169.0".
 func (e *Engine) programVersion(ctx context.Context, path string) (version, error) {
 	ctx, stop := context.WithTimeout(ctx, versionLimit)
 	defer stop()
-	conn, err := e.talk(ctx, run.Talk{Leave: versionLimit}, path, "--version")
+	conn, _, err := e.talk(ctx, run.Talk{Leave: versionLimit}, path, "--version")
 	var out []byte
 	if err == nil {
 		defer context.AfterFunc(ctx, func() { _ = conn.End() })()

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -120,13 +121,16 @@ func (c *child) configuration(ctx context.Context, cwd string) (file configurati
 type settings struct {
 	apptypes.ThreadParams // without the configuration and the sandbox, see params
 
-	own      keys         // the configuration of the conversation, over that of the folder
-	readOnly bool         // fail unless Codex reports that the thread is read-only
-	keeps    bool         // what the call chooses is kept
-	rooted   bool         // the configuration has writable folders
-	now      decide.Grant // what each turn gets
-	base     decide.Grant // without the call
-	writes   []string     // where names of folders that commands can write led at the start, without links
+	own      keys          // the configuration of the conversation, over that of the folder
+	readOnly bool          // fail unless Codex reports that the thread is read-only
+	keeps    bool          // what the call chooses is kept
+	rooted   bool          // the configuration has writable folders
+	now      decide.Grant  // what each turn gets
+	base     decide.Grant  // without the call
+	shell    run.EnvPolicy // of the environment of commands
+	client   []string      // the environment of the client, if it runs elsewhere, else nil
+	confines bool          // Codex can confine commands on this system
+	writes   []string      // where names of folders that commands can write led at the start, without links
 
 	choices protocol.Choices   // of the calls
 	kept    *threadfile.Thread // has the policies that stay kept; nil if those of now are
@@ -213,6 +217,7 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, wa
 	if err := s.restrict(c, engine.OriginOf(ctx), file.keys); err != nil {
 		return nil, err
 	}
+	s.confines = e.system != "windows" || slices.Contains(windowsSandboxes, get[string](file.with(s.own), "windows", "sandbox"))
 	if err := c.keepGoalsOff(ctx, &file, s); err != nil {
 		return nil, err
 	}
@@ -224,6 +229,9 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, wa
 	}
 	return s, nil
 }
+
+// windowsSandboxes are the values with which Codex has a sandbox on Windows. Without one it runs commands there unconfined.
+var windowsSandboxes = []string{"elevated", "unelevated"}
 
 // configured returns what the configuration gives a conversation in a folder whose call chooses
 // nothing. A sandbox that cannot be judged counts as the narrowest.

@@ -168,6 +168,7 @@ type attempt struct {
 	// timeout is how long it may run, which is less than the model has asked for if lowered is true.
 	timeout time.Duration
 	lowered bool
+	isCheck bool // it is the check of the turn, and no call of the model
 }
 
 // run reads a call of either shell tool.
@@ -218,7 +219,7 @@ func (t *Turn) Check(ctx context.Context, id, line string, limit time.Duration) 
 	if err != nil {
 		return err.Error(), nil
 	}
-	r.timeout = limit
+	r.timeout, r.isCheck = limit, true
 	if why, err = r.decide(ctx); t.ran {
 		why = t.stopped
 	}
@@ -333,6 +334,8 @@ func (r attempt) decide(ctx context.Context) (output string, err error) {
 	}
 	after := decide.AfterDenial(r.turn.ApprovalPolicy)
 	switch {
+	case r.isCheck:
+		after = decide.AfterCheck(r.turn.ApprovalPolicy)
 	case action == decide.RunReadOnly:
 		after = decide.Verdict{Reason: "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"}
 	case r.turn.box.session[r.key()]:
@@ -473,6 +476,7 @@ func (r attempt) start(ctx context.Context, c Confinement, after decide.Verdict)
 		return refusal, err
 	}
 	emit(protocol.BackgroundEvent{Message: "retrying command without sandbox"})
+	r.turn.stopped = ""
 	_, output, err = r.exec(ctx, nil)
 	return output, err
 }
