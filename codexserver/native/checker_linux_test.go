@@ -3,6 +3,7 @@ package native_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -67,4 +68,24 @@ func TestCheckedAnswers(t *testing.T) {
 			must.Equal(t, "the result", tt.want, fmt.Sprint(did.Status, " ", *did.Check.Passed, " ", string(did.Output)))
 		})
 	}
+}
+
+// TestCheckEnvironment compares the environment of a check with that of a command, in which no key is, by whatever it is named.
+func TestCheckEnvironment(t *testing.T) {
+	boxtest.Need(t)
+	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PLAIN=yes"}
+	for _, name := range servertest.KeyVariables {
+		environ = append(environ, name+"=sk-"+name)
+	}
+	model := providertest.New(providertest.Call(providertest.Tool("c1", "shell", map[string]any{"command": []string{"bash", "-lc", "env -0 >command.env"}})), providertest.Say("done"))
+	t.Cleanup(model.Close)
+	home := servertest.CodexHome(t, model.BaseURL(), "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"\n")
+	file := filepath.Join(home, "config.toml")
+	must.OK(t, os.WriteFile(file, append(must.Get(os.ReadFile(file))(t), servertest.KeysConfig...), 0o600))
+	cwd := t.TempDir()
+	c := servertest.Connect(t, codexserver.New(open(t, native.Options{CodexHome: home, Environ: environ}), &codexserver.Options{Home: home, Folder: cwd}), nil)
+	said := c.CallTool(t, "codex", fmt.Sprintf(`{"prompt":"p","cwd":%q,"check":"env -0 >check.env"}`, cwd))
+	command, check := servertest.Environ(t, filepath.Join(cwd, "command.env")), servertest.Environ(t, filepath.Join(cwd, "check.env"))
+	must.Equal(t, "environment after "+said, command, check)
+	servertest.NoKeys(t, check)
 }

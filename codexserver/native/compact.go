@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 //go:embed prompts/compact.md
@@ -198,7 +199,7 @@ func (t *turn) summaryOf(resp *model.Response) (summary, why string) {
 func (c *conversation) opening() []protocol.ResponseItem {
 	items := c.prompts.developerMessage()
 	if c.prompts.rules != "" {
-		items = append(items, userMessage("<user_instructions>\n\n"+c.prompts.rules+"\n\n</user_instructions>"))
+		items = append(items, userMessage(text.Tagged("user_instructions", "\n"+c.prompts.rules+"\n")))
 	}
 	if m, ok := environmentMessage(c.now, nil, c.shell()); ok {
 		items = append(items, m)

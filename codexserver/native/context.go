@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // docName is the file with the user's rules for a folder. The file overrideName, where there
@@ -178,7 +179,7 @@ func environmentMessage(now protocol.TurnContext, old *protocol.TurnContext, she
 	if b.Len() == 0 {
 		return m, false
 	}
-	return userMessage("<environment_context>\n" + b.String() + "</environment_context>"), true
+	return userMessage(text.Tagged("environment_context", strings.TrimSuffix(b.String(), "\n"))), true
 }
 
 func networkWord(p protocol.SandboxPolicy) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/plain"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -105,7 +106,7 @@ const Head = "<interrupted>\nThe server that ran your last turn has ended, "
 // of each of the calls.
 func Message(open []Call, note func(words string)) []protocol.InputItem {
 	var b strings.Builder
-	b.WriteString(Head + "and another one continues the turn here. " +
+	b.WriteString(strings.TrimPrefix(Head, "<interrupted>\n") + "and another one continues the turn here. " +
 		"A call without a result, or whose result is \"aborted\" or begins with it, may have run or not, in whole or in part, and its processes were killed. " +
 		"The user did not interrupt the turn, even if a message says so. No call was repeated. " +
 		"Find out what such a call has done before you repeat it. Then continue with the task.\n")
@@ -118,8 +119,7 @@ func Message(open []Call, note func(words string)) []protocol.InputItem {
 		fmt.Fprintf(&b, "Without a result: %s\n", call)
 		note("The server ended while this call was open: " + call.String() + ". It may have run or not, and was not run again.")
 	}
-	b.WriteString("</interrupted>")
-	return protocol.TextInput(b.String())
+	return protocol.TextInput(text.Tagged("interrupted", strings.TrimSuffix(b.String(), "\n")))
 }
 
 // Event returns the event that says that this process continues a turn.

@@ -8,6 +8,8 @@ package review
 import (
 	"fmt"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // Task is the reviewer's task.
@@ -61,16 +63,16 @@ func (t *Task) Prompt() (prompt, unread string) {
 	}
 	var left []File
 	room := maxShown
-	b.WriteString("\n<changes>\n")
+	var changes strings.Builder
 	for _, f := range t.Files {
 		if len(f.Text) > min(room, maxFileShown) {
 			left = append(left, f)
 			continue
 		}
 		room -= len(f.Text)
-		b.WriteString(f.Text)
+		changes.WriteString(f.Text)
 	}
-	b.WriteString("</changes>\n")
+	fmt.Fprintf(&b, "\n%s\n", text.Tagged("changes", strings.TrimSuffix(changes.String(), "\n")))
 	if len(left) > 0 {
 		t.unread = fmt.Sprintf("the changes of %d of %d files were too long to be handed over", len(left), len(t.Files))
 		b.WriteString("\nThe changes of these files are too long to be shown here. They count as well; read them yourself:\n")

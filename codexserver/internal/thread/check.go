@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 const (
@@ -106,5 +107,5 @@ func (t *Thread) check(ctx context.Context, q *seat, checker engine.Checker, try
 	} else if !again || try >= maxTries {
 		return nil, nil
 	}
-	return append(protocol.TextInput("<check>\n"+words+"\n</check>"), letters...), nil
+	return append(protocol.TextInput(text.Tagged("check", words)), letters...), nil
 }
