@@ -36,15 +36,16 @@ func HostQuestion(r protocol.HostRequest, home string) *elicit.Question {
 	}
 }
 
-// hostBrief builds the question for a client that cuts messages. The host is shown whole there, too.
+// hostBrief builds the question for a client that cuts messages. The host is shown whole there, too, and the beginning of the
+// command always: the model chooses the host, and a long one could hide what runs. The longest leaves the command a line.
 func hostBrief(r *protocol.HostRequest, means, home string) *elicit.Brief {
+	text, hidden := bare(&protocol.ExecApprovalRequest{Command: r.Command})
 	first := "Network, to the host " + r.Host + ":"
 	if plain.Columns(first) > plain.MaxColumns {
-		b := Brief("Network, where what the command reads can be sent, to the host:", r.Host)
-		b.Partial = true // the command is not there
-		return b
+		host := plain.Wrap("Network, for what it reads, to the host " + plain.Code(r.Host) + ":")
+		shown, _ := briefCode(text, 1)
+		return &elicit.Brief{Lines: append(host, shown...), Partial: true} // the folder is not there
 	}
-	text, hidden := bare(&protocol.ExecApprovalRequest{Command: r.Command})
 	folder, hiddenCwd := briefPath(r.Cwd, home)
 	b := Brief(first, text, briefAlso("", hidden || hiddenCwd, []string{"In " + folder + ". " + means})...)
 	b.Home, b.Confined = home, first
