@@ -96,7 +96,7 @@ func firstLines(t *testing.T) map[string][]asked {
 		"approval.HostQuestion": {
 			{approval.HostQuestion(protocol.HostRequest{Host: "registry.npmjs.org", Command: []string{long}, Cwd: "/" + long}, ""), "Network, to the host registry.npmjs.org:", "the network, to the host `registry.npmjs.org`?"},
 			{approval.HostQuestion(protocol.HostRequest{Host: strings.Repeat("a.", 49) + "aa", Command: []string{long}, Cwd: "/" + long}, ""),
-				"Network, where what the command reads can be sent, to the host:", "Allow the network, to the host `a.a."},
+				"Network, for what it reads, to the host `a.a.", "Allow the network, to the host `a.a."},
 		},
 		"approval.OverruleQuestion": {
 			{approval.OverruleQuestion(protocol.OverruleRequest{Refused: protocol.Refused{Command: []string{long}, Cwd: "/" + long, Reason: long}}, ""),
