@@ -126,6 +126,7 @@ var checks = []check{
 		}
 		return writable(filepath.Dir(x.c.logFile()))
 	}, "no approval counts, because none can be recorded; correct the rights of that folder"},
+	{"page", warns, portTaken, "a server that runs may have it, as it should; the next page takes a free port, and says so"},
 	{"notify", breaks, func(x *exam) error {
 		return errors.Join(notifies("notify.command", x.c.settings.Notify), notifies("notify", x.cfg.Notify))
 	}, ""},

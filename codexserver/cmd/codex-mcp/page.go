@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,15 +43,11 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when 
 		return func() error { return nil }, nil
 	}
 	links := make(chan string, 1)
-	p, err := page.Listen(&page.Options{
-		Port:   c.settings.Approvals.PagePort,
-		Origin: c.settings.Approvals.PageOrigin,
-		Announce: func(link string) {
-			select {
-			case links <- link:
-			default: // the previous link is not printed yet
-			}
-		},
+	p, err := c.listen(stderr, func(link string) {
+		select {
+		case links <- link:
+		default: // the previous link is not printed yet
+		}
 	})
 	if err != nil {
 		return nil, err
@@ -91,6 +89,39 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when 
 		}
 		return err
 	}, nil
+}
+
+// listen starts the page at the port of the settings, or at a free one, and says so: the server of another client may
+// have the first. The origin of the settings leads to that one's page, so it is left out.
+func (c *configuration) listen(stderr io.Writer, announce func(link string)) (*page.Page, error) {
+	a := &c.settings.Approvals
+	p, err := page.Listen(&page.Options{Port: a.PagePort, Origin: a.PageOrigin, Announce: announce})
+	if _, taken := errors.AsType[*net.OpError](err); !taken || a.PagePort == 0 {
+		return p, err
+	}
+	p, other := page.Listen(&page.Options{Announce: announce})
+	if other != nil {
+		return nil, err
+	}
+	where := p.Address()
+	if a.PageOrigin != "" {
+		where += ", without approvals.page_origin"
+	}
+	fmt.Fprintf(stderr, "codex-mcp: warning: approvals.page_port: %v; this page is at %s\n", errors.Unwrap(err), where)
+	return p, nil
+}
+
+// portTaken returns why a page that starts now takes another port than that of the settings.
+func portTaken(x *exam) error {
+	a := &x.c.settings.Approvals
+	if a.PagePort == 0 || !a.Pages() {
+		return nil
+	}
+	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(a.PagePort)))
+	if err != nil {
+		return fmt.Errorf("approvals.page_port: %w", err)
+	}
+	return l.Close()
 }
 
 // offerLinks lets codex-mcp page print links to the page, which is of use without them too.
