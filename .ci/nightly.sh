@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Steps that are not of the gate, because they take long or need much. .ci/run reads this file.
-nightly=(install style newcomer go128 versions seatbelt helper types cluster models release fuzz hosts soak windows)
+nightly=(install style newcomer machines busy go128 versions seatbelt helper types cluster models release fuzz hosts soak windows)
 
 # on_disk runs a command whose temporary files are on the disk: the sandbox of Codex hides those in memory.
 on_disk() (
@@ -25,6 +25,25 @@ step_newcomer() { # the README's two commands in a fresh clone, with empty cache
 step_go128() { # what changes with Go 1.28
   .ci/go128
 }
+
+step_machines() ( # the README's two commands on each of the machines that the tests know
+  unset CODEXMCP_NIGHTLY # by which TestMachines has each machine, too
+  go run ./internal/machines | while read -r name; do
+    echo "-- $name"
+    go run ./internal/machines "$name" sh -c 'go run ./codexserver/cmd/codex-mcp ask --demo || [ $? = 1 ]' </dev/null
+    go run ./internal/machines "$name" go test -count=1 -timeout 30m ./... </dev/null
+  done
+)
+
+step_busy() ( # three times the README's second command, beside 30 busy processes
+  unset CODEXMCP_NIGHTLY
+  for _ in {1..30}; do
+    nice -n 19 sh -c 'while :; do :; done' &
+  done
+  # shellcheck disable=SC2046 # each is an argument
+  trap 'kill $(jobs -p)' EXIT
+  for _ in 1 2 3; do go test -count=1 -timeout 60m ./...; done
+)
 
 step_versions() { # the bridge on the oldest supported Codex, without what needs a newer one or is said of the newest
   CI=false on_disk real $codex_earlier -skip '^TestReal(Patches|Schema)$|^TestRealGolden$/^crash_task'

@@ -172,7 +172,7 @@ func TestPlantedCodex(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			at := func(name string) string { return filepath.Join(dir, name) }
-			trap := "#!/bin/sh\ntouch " + at("planted") + "\n"
+			trap := "#!/bin/sh\ntouch '" + at("planted") + "'\n"
 			boxtest.Lay(t, dir, "work/bin/codex="+trap, "work/bin/helper="+trap, "more/codex="+trap, "other/", "real/codex="+strings.Replace(fineCodex(self), "\n", "\nhelper\n", 1))
 			var path []string
 			for name := range strings.FieldsSeq(tt.folders) {

@@ -157,7 +157,7 @@ func TestTrustedServers(t *testing.T) {
 			}}
 			s := codexserver.New(b.engine, &codexserver.Options{Folder: b.cwd, Tasks: codexserver.TaskOptions{Mode: "never"}, Calls: codexserver.CallOptions{TrustedCalls: true}})
 			toy, err := json.Marshal(map[string]any{"mcp_servers": map[string]any{"toy": map[string]any{
-				"command": "/bin/sh", "args": []string{"-c", "touch " + mark + "; exec " + os.Args[0]}, "env": map[string]string{"PLAY": "mcp server"},
+				"command": "/bin/sh", "args": []string{"-c", "touch " + mark + "; exec '" + os.Args[0] + "'"}, "env": map[string]string{"PLAY": "mcp server"},
 			}}})
 			must.OK(t, err)
 			result := ask.Modern(t.Context(), servertest.Dial(t, s, nil), "codex", `{"prompt":"use it","approval-policy":"never","config":`+string(toy)+`}`)

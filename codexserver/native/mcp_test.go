@@ -138,7 +138,7 @@ func TestFolderOfMCPServers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "place")
-			b := setup(t, fmt.Sprintf("---\n[mcp_servers.toy]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"pwd >%s; echo $PATH >>%s; exec %s\"]\nenv = { PLAY = \"mcp server\" }\n%s\n", file, file, os.Args[0], tt.config),
+			b := setup(t, fmt.Sprintf("---\n[mcp_servers.toy]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"pwd >%s; echo $PATH >>%s; exec '%s'\"]\nenv = { PLAY = \"mcp server\" }\n%s\n", file, file, os.Args[0], tt.config),
 				native.Limits{}, providertest.Say("ok"))
 			write(t, filepath.Join(b.cwd, "sub", "x"), "x")
 			t.Setenv("PATH", filepath.Join(b.cwd, "sub")+string(filepath.ListSeparator)+os.Getenv("PATH"))

@@ -100,7 +100,7 @@ func TestLockByACommand(t *testing.T) {
 func TestDaemonOfAnMCPServer(t *testing.T) {
 	alive := filepath.Join(t.TempDir(), "alive")
 	lives := pipeOf(t, alive)
-	script := fmt.Sprintf(`exec 9> %s; (setsid sh -c "sleep 1000 > /dev/null 2>&1 < /dev/null &" &); exec %s`, alive, os.Args[0])
+	script := fmt.Sprintf(`exec 9> %s; (setsid sh -c "sleep 1000 > /dev/null 2>&1 < /dev/null &" &); exec '%s'`, alive, os.Args[0])
 	b := setup(t, fmt.Sprintf("---\n[mcp_servers.toy]\ncommand = \"/bin/sh\"\nargs = [\"-c\", %q]\nenv = { PLAY = \"mcp server\" }\n", script), native.Limits{},
 		providertest.Call(providertest.ToolCall{ID: "c1", Name: "toy__echo", Arguments: `{"x": "1"}`}), providertest.Say("ok"))
 	c := b.start(t, &host{}, protocol.Config{})

@@ -26,6 +26,11 @@ const module = "github.com/codexmcp/codexmcp"
 
 var update = flag.Bool("update", false, "rewrite the files under internal/house/api, arrows.txt and program.txt")
 
+func TestMain(m *testing.M) {
+	testenv.Forget()
+	os.Exit(m.Run())
+}
+
 // root makes a test run in the root of the repository. After a change of what it reads there, go test runs it again: of a
 // change of the folder in TestMain go test would not know.
 func root(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // process. The test is skipped where there are no such namespaces.
 func Namespace(t *testing.T) bool {
 	t.Helper()
-	const child = "TESTENV_NAMESPACE"
+	const child = "TESTENV_TEST_NAMESPACE"
 	if os.Getenv(child) != "" {
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -16,15 +17,28 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// Forget takes from this process what its user has for other programs, and programs that tests start would obey: variables of
-// git, of Codex and providers of models, of proxies, of languages, editors and terminals, and the modes of new files.
-// Folders of PATH that commands in a sandbox can write, such as that of a Go in a temporary one, come last: questions name
-// what hides another program there. CODEX_BIN remains, which is for tests.
+// kept are the variables that remain of a user's: those of the system and of Go, and those for tests, which have _TEST in
+// their names.
+var kept = regexp.MustCompile(`(?i)^(PATH|HOME|TMPDIR|TZ|LD_LIBRARY_PATH|CC|CI|(GO|CGO_)\w*|` +
+	`CODEXMCP_\w+|CODEX_(BIN|NPM)|\w+_TEST\w*|` +
+	`SYSTEM(ROOT|DRIVE)|WINDIR|COMSPEC|PATHEXT|TE?MP|USERPROFILE|(LOCAL)?APPDATA|PROGRAM\w+|(NUMBER_OF_)?PROCESSORS?\w*|OS)$`)
+
+// Forget takes from this process what its user has for other programs, which the tests, and programs that they start,
+// would obey: variables, ignored signals, and the modes of new files.
+// Temporary files go elsewhere if scripts would have to quote their paths. Folders of PATH that commands in a sandbox
+// can write, such as that of a Go in a temporary one, come last: questions name what hides another program there.
 func Forget() {
-	users := regexp.MustCompile(`(?i)^((GIT|CODEX|OPENAI|ANTHROPIC|OTEL|LC)_\w+|\w+_PROXY|LANG(UAGE)?|EDITOR|VISUAL|PAGER|BASH_ENV|ENV|CDPATH|NO_COLOR|CLICOLOR\w*|COLUMNS|LINES|SSL_CERT_(FILE|DIR))$`)
 	for _, entry := range os.Environ() {
-		if name, _, _ := strings.Cut(entry, "="); users.MatchString(name) && name != "CODEX_BIN" && name != "CODEX_NPM" {
+		if name, _, _ := strings.Cut(entry, "="); !kept.MatchString(name) {
 			os.Unsetenv(name)
+		}
+	}
+	if !Plain(os.TempDir()) {
+		os.Unsetenv("TMPDIR")
+	}
+	for _, sig := range []os.Signal{syscall.SIGHUP, os.Interrupt} { // as under nohup and in the background of a script
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
 		}
 	}
 	var path, last []string
@@ -39,6 +53,11 @@ func Forget() {
 	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	usualModes()
+}
+
+// Plain reports whether a path is one word of a script.
+func Plain(path string) bool {
+	return !strings.ContainsFunc(path, func(r rune) bool { return r > '~' || strings.ContainsRune(" \t\n\"'`$&*?[](){}<>|;", r) })
 }
 
 // WriteProgram writes a program. No process starts while the file is open: it would have the file open, too, until it executes its

@@ -17,15 +17,21 @@ import (
 // TestForget checks that what a user has for other programs is gone, and that what the machine needs remains.
 func TestForget(t *testing.T) {
 	for name, stays := range map[string]bool{
-		"GIT_DIR": false, "git_dir": false, "GIT_AUTHOR_NAME": false, "OPENAI_API_KEY": false, "CODEX_HOME": false, "LC_ALL": false, "LANG": false,
-		"http_proxy": false, "HTTPS_PROXY": false, "NO_COLOR": false, "EDITOR": false,
-		"CODEX_BIN": true, "CODEXMCP_NIGHTLY": true, "PATH": true, "TMPDIR": true, "GOFLAGS": true, "GOPROXY": true, "DIGIT_DIR": true,
+		"GIT_DIR": false, "git_dir": false, "GIT_GOFLAGS": false, "OPENAI_API_KEY": false, "CODEX_HOME": false,
+		"LC_ALL": false, "http_proxy": false, "EDITOR": false, "USER": false, "LOGNAME": false, "TERM": false,
+		"XDG_CONFIG_HOME": false, "PYTHONPATH": false, "NODE_OPTIONS": false,
+		"CODEX_BIN": true, "CODEXMCP_NIGHTLY": true, "PATH": true, "TMPDIR": true, "GOFLAGS": true, "GOPROXY": true,
+		"TESTENV_TEST_ROLE": true,
 	} {
 		t.Setenv(name, os.Getenv(name)+"x")
 		testenv.Forget()
 		if _, ok := os.LookupEnv(name); ok != stays {
 			t.Errorf("%s stays: %v", name, ok)
 		}
+	}
+	t.Setenv("TMPDIR", "/a folder with é")
+	if testenv.Forget(); !testenv.Plain(os.TempDir()) {
+		t.Errorf("temporary files are in %s", os.TempDir())
 	}
 	if got := os.Getenv("GIT_CONFIG_GLOBAL"); got != os.DevNull {
 		t.Errorf("git reads %s", got)

@@ -95,7 +95,7 @@ type normaliser struct {
 }
 
 func newNormaliser(f folders, baseURL string) *normaliser {
-	words := strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", baseURL, "$BASE_URL")
+	words := strings.NewReplacer("'"+f.cwd+"'", "$CWD", f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", baseURL, "$BASE_URL")
 	return &normaliser{words: words, ids: map[string]string{}}
 }
 

@@ -10,5 +10,5 @@ import (
 
 // TestMachines plays tests that ask the machine most as on the machines of users.
 func TestMachines(t *testing.T) {
-	testenv.Play(t, "^(TestGoldenLines|TestNewcomer|TestTurnWritesItsRecords|TestEndToEndNotify|TestEndToEndCalledCodex)$")
+	testenv.Play(t, "^(TestGoldenLines|TestNewcomer|TestTurnWritesItsRecords|TestEndToEndNotify|TestEndToEndCalledCodex|TestTerminalAsk)$")
 }

@@ -12,14 +12,12 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -67,13 +65,7 @@ func built(t *testing.T) string {
 }
 
 func TestMain(m *testing.M) {
-	box.Main() // so that package boxtest can try the sandbox
-	// Children inherit ignored signals, as under nohup and in the background of a script.
-	for _, sig := range []os.Signal{syscall.SIGHUP, os.Interrupt} {
-		if signal.Ignored(sig) {
-			signal.Notify(make(chan os.Signal, 1), sig)
-		}
-	}
+	box.Main()                         // so that package boxtest can try the sandbox
 	_ = flag.Set("test.parallel", "5") // most of them wait
 	code, err := runTests(m)
 	if err != nil {

@@ -240,7 +240,8 @@ func TestHostileWorktree(t *testing.T) {
 			object := r.git("rev-parse", "HEAD:a.txt")
 			must.OK(r.t, os.Remove(filepath.Join(r.dir, ".git/objects", object[:2], object[2:])))
 			r.program(".git/remote", strings.TrimSuffix(script, "; cat"))
-			r.configure(setting{"remote.origin.url", "ext::" + filepath.Join(r.dir, ".git/remote")}, setting{"remote.origin.promisor", "true"},
+			remote := strings.ReplaceAll(filepath.Join(r.dir, ".git/remote"), " ", "% ")
+			r.configure(setting{"remote.origin.url", "ext::" + remote}, setting{"remote.origin.promisor", "true"},
 				setting{"extensions.partialClone", "origin"}, setting{"protocol.ext.allow", "always"}, setting{"core.repositoryFormatVersion", "1"})
 		}, false},
 		{"its own git", func(r *fixture, script string) {

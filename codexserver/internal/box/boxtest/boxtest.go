@@ -94,7 +94,11 @@ func Outside(t testing.TB) string {
 	if cache != "" {
 		_ = os.MkdirAll(cache, 0o700) // MkdirTemp reports the error
 	}
-	for _, parent := range []string{cache, "/var/cache", "."} {
+	parents := []string{cache, "/var/cache", "."}
+	if !testenv.Plain(cache) { // the folder's path stands in scripts
+		parents = []string{"/var/cache", ".", cache}
+	}
+	for _, parent := range parents {
 		parent, err := filepath.Abs(parent)
 		if err == nil {
 			parent, err = filepath.EvalSymlinks(parent)
@@ -112,7 +116,7 @@ func Outside(t testing.TB) string {
 }
 
 // subprocess names, in a process that RunInSubprocess started, the test that it runs.
-const subprocess = "BOXTEST_SUBPROCESS"
+const subprocess = "BOX_TEST_SUBPROCESS"
 
 // RunInSubprocess runs the given test function in a process of its own. The process is the
 // test's program, started again for this test only; change, unless it is nil, changes it

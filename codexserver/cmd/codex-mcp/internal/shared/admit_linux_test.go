@@ -19,12 +19,12 @@ import (
 // they want does not matter: they are refused before they say it.
 func TestDescendant(t *testing.T) {
 	p := newPlace(t)
-	c := p.must("")
+	c, self := p.must(""), "'"+os.Args[0]+"'"
 	for name, tt := range map[string]struct{ line, want string }{
-		"child":   {"run " + os.Args[0], "is a command of the server"},
-		"session": {"run setsid -w " + os.Args[0], "is a command of the server"},
-		"orphan":  {"run (setsid " + os.Args[0] + " orphan & ) | cat", "is a command of the server"}, // which waits for its end
-		"sandbox": {"run setpriv --no-new-privs " + os.Args[0], "is in another sandbox"},
+		"child":   {"run " + self, "is a command of the server"},
+		"session": {"run setsid -w " + self, "is a command of the server"},
+		"orphan":  {"run (setsid " + self + " orphan & ) | cat", "is a command of the server"}, // which waits for its end
+		"sandbox": {"run setpriv --no-new-privs " + self, "is in another sandbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := say(t, c, tt.line); !strings.Contains(got, tt.want) || strings.Contains(got, "connected") || strings.Contains(got, "LINK") {
