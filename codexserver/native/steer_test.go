@@ -269,12 +269,12 @@ func TestLostConnection(t *testing.T) {
 		server.Close()
 		began := time.Now()
 		_ = c.Turn(t.Context(), say("go on")) // it says why
-		waited := time.Since(began) > time.Second
+		hurried := answers && time.Since(began) < time.Second
 		want := []string{"asking again for half a minute: ", absent}
 		if !answers {
 			want = want[1:]
 		}
-		if len(said) != len(want) || !strings.HasPrefix(said[0], want[0]) || !strings.HasPrefix(said[len(said)-1], absent) || waited != answers {
+		if len(said) != len(want) || !strings.HasPrefix(said[0], want[0]) || !strings.HasPrefix(said[len(said)-1], absent) || hurried {
 			t.Errorf("answers %t: it said %q after %v", answers, said, time.Since(began))
 		}
 	}

@@ -228,7 +228,9 @@ func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string
 		writeConfig(t, g.f.home, strings.ReplaceAll(usualConfig, "$BASE_URL", g.model.BaseURL()))
 		g.args = []string{"--engine", engine}
 	}
-	g.args = append(g.args, strings.Fields(strings.ReplaceAll(servertest.Section(a, "args"), "$CWD", g.f.cwd))...)
+	for word := range strings.FieldsSeq(servertest.Section(a, "args")) {
+		g.args = append(g.args, strings.ReplaceAll(word, "$CWD", g.f.cwd))
+	}
 	g.use("")
 	return g
 }
@@ -305,6 +307,8 @@ func (g *golden) keep(m map[string]any) { g.record = append(g.record, m) }
 //	question NAME                 wait until the call has a question
 //	answer NAME RESULT            answer it, such as {"action":"accept"}
 //	result NAME                   wait for the result of the call
+//	over NAME                     wait for the result of the call, of which the clock decides what it says
+//	ended                         wait until the turn has ended, by calls of codex-wait, and keep the last one's result
 //	stray NAME RESULT             answer what nobody asked, while the call has a question
 //	again NAME RESULT             answer the question once more
 //	error NAME MESSAGE            answer it with an error, with a handshake
@@ -349,6 +353,10 @@ func (g *golden) play(script string) {
 				t.Fatalf("%s: a question: %s", step, line(m))
 			}
 			g.keep(m)
+		case "over":
+			g.next(c)
+		case "ended":
+			g.ended()
 		case "stray":
 			g.stray(c, pattern(t, rest))
 		case "again":
@@ -518,6 +526,21 @@ func (g *golden) begun(c *goldenCall) map[string]any {
 	result["status"], result["statusMessage"] = "working", "<EARLY>" // the turn may already have said or asked something
 	g.keep(m)
 	return nil
+}
+
+// ended calls codex-wait until it has the result of a turn that has ended.
+func (g *golden) ended() {
+	for deadline := time.Now().Add(limit); ; {
+		arguments := map[string]any{"threadIds": []string{g.thread}}
+		m := g.request("tools/call", map[string]any{"name": "codex-wait", "arguments": arguments})
+		if !strings.Contains(line(m), `"status":"running"`) {
+			g.keep(m)
+			return
+		}
+		if time.Now().After(deadline) {
+			g.t.Fatalf("the turn does not end: %s", line(m))
+		}
+	}
 }
 
 // poll gets the task until its status is not one of these.

@@ -219,7 +219,7 @@ func TestSpecialGitFiles(t *testing.T) {
 						t.Errorf("%s: %v, want %s in it", what, err, path)
 					}
 				}
-				if took := time.Since(begun); took > 5*time.Second { // git's limits are longer
+				if took := time.Since(begun); took > 45*time.Second { // git's limit is longer
 					t.Errorf("it took %v", took)
 				}
 			})
@@ -252,7 +252,7 @@ func TestSpecialWorkFiles(t *testing.T) {
 			} else {
 				must.Fail(t, "Look", path, err)
 			}
-			if took := time.Since(begun); took > 5*time.Second {
+			if took := time.Since(begun); took > 45*time.Second {
 				t.Errorf("it took %v", took)
 			}
 			must.Check(t, before.Remove())

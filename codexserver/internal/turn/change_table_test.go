@@ -93,7 +93,7 @@ func (k *kind) run(t *testing.T, template string) {
 	before := p.read(p.dir, p.root)
 
 	options := k.options
-	options.Before, options.After = cmp.Or(k.options.Before, time.Minute), cmp.Or(k.options.After, time.Minute)
+	options.Before, options.After = cmp.Or(k.options.Before, time.Hour), cmp.Or(k.options.After, time.Hour)
 	options.Scratch = git.Scratch{Dir: filepath.Join(top, "scratch")}
 	options.Announced = true
 	turn := &work{t: t, dir: p.dir, c: newWatch(options)}
