@@ -44,17 +44,18 @@ type Input struct {
 //
 //	                   read-only, workspace-write        danger-full-access
 //	untrusted          read-only sandbox if it is known  the same
-//	                   to be safe, otherwise ask
+//	                   to be safe, otherwise ask;
+//	                   ask when escalated
 //	on-request         sandbox; ask when escalated       run
 //	on-failure         sandbox; see [AfterDenial]        run
 //	never              sandbox                           run
 //
-// Some rules come first. An escalation under a policy other than on-request is refused, and so is an unknown policy or
+// Some rules come first. An escalation under on-failure and never is refused, and so is an unknown policy or
 // mode. A command approved for the session runs in the sandbox, or with full access: such an approval lets nothing
 // leave the sandbox. If this system cannot confine a command, the user is asked, or the command is refused under never.
 // Code of this program needs no sandbox to read the working folder.
 func Exec(in Input) Verdict {
-	if in.Escalated && in.Policy != protocol.ApprovalOnRequest {
+	if in.Escalated && in.Policy != protocol.ApprovalOnRequest && in.Policy != protocol.ApprovalUntrusted {
 		return refusal("not run: escalated permissions are not available under the approval policy %q", in.Policy)
 	}
 	const obstacle = "there is no sandbox on this system"
@@ -70,6 +71,8 @@ func Exec(in Input) Verdict {
 		return Verdict{Action: Run}
 	case in.SessionApproved && in.SandboxAvailable && !in.Escalated:
 		return Verdict{Action: RunSandboxed}
+	case in.Policy == protocol.ApprovalUntrusted && in.Escalated:
+		return Verdict{Action: Ask}
 	case in.Policy == protocol.ApprovalUntrusted && !in.Reads && !KnownSafe(in.Command, in.Strict):
 		return Verdict{Action: Ask, Confinable: in.SandboxAvailable}
 	case in.Policy == protocol.ApprovalUntrusted && in.SandboxAvailable:

@@ -33,7 +33,7 @@ func TestApprovalMatrix(t *testing.T) {
 	)
 	type row struct{ safe, plain, escalated, denied string }
 	tests := map[protocol.ApprovalPolicy]struct{ confined, danger row }{
-		"untrusted": {row{readOnly, asked, refused, "ask, begin, end 66"}, row{readOnly, asked, refused, "ask, begin, end 66"}},
+		"untrusted": {row{readOnly, asked, "ask: because, begin, end 0", "ask, begin, end 66"}, row{readOnly, asked, "ask: because, begin, end 0", "ask, begin, end 66"}},
 		"on-failure": {
 			row{confined, confined, refused, "begin, confined, end 66, " + retry + ", begin, end 66"},
 			row{free, free, refused, "begin, end 66"},
@@ -75,7 +75,7 @@ func TestApprovalMatrix(t *testing.T) {
 					steps := strings.ReplaceAll(c.want, "confined,", fmt.Sprintf("confined to %s with network,", mode))
 					must.Equal(t, "steps", steps, h.steps())
 					for _, req := range h.asked() {
-						must.Equal(t, "confinable", policy == "untrusted", req.Confinable)
+						must.Equal(t, "confinable", policy == "untrusted" && c.members == "", req.Confinable)
 					}
 					if c.want == refused && !strings.HasPrefix(res.Output, "not run: ") {
 						t.Errorf("the model receives %q", res.Output)

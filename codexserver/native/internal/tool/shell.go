@@ -464,7 +464,7 @@ func (r attempt) start(ctx context.Context, c Confinement, after decide.Verdict)
 	}
 	if after.Action != decide.Ask {
 		words := after.Reason
-		if r.turn.ApprovalPolicy == protocol.ApprovalOnRequest {
+		if policy := r.turn.ApprovalPolicy; policy == protocol.ApprovalOnRequest || policy == protocol.ApprovalUntrusted {
 			words += "; with_escalated_permissions asks the user to run it outside"
 		}
 		note(res, words)
