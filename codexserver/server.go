@@ -101,9 +101,6 @@ type (
 const (
 	defaultMaxUnread = 64 << 20
 	maxLooks         = 8 // folders compared at a time
-	// turnRoom is how many bytes must be free on the disk of the home before a turn begins: enough
-	// for what it writes before its first action, and as much again to say how it ended.
-	turnRoom = 512 << 10
 )
 
 // Server serves one engine to MCP clients. It is safe for concurrent use.
@@ -145,7 +142,7 @@ func New(e engine.Engine, o *Options) *Server {
 		watch.Scratch = git.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: &box.Programs{More: traits.Reach}}
 		threads.KeepIn(watch.Scratch.Dir)
 		threads.NoteIn(filepath.Join(o.Home, "codex-mcp", "turns"))
-		watch.Room = safefile.NewReserve(o.Home, turnRoom)
+		watch.Room = safefile.NewReserve(o.Home, changes.TurnRoom)
 	}
 	own := o.Home != "" && o.Tasks.Resolved().Mode != setting.TasksNever
 	folder := o.Folder

@@ -2,6 +2,7 @@ package native
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -42,6 +43,21 @@ func readHead(path string) (head protocol.ConversationSummary, err error) {
 		head.Preview = *said
 	}
 	return head, err
+}
+
+// Newest returns the newest conversations in the configuration's home, at most that many, of those in which the user has
+// said something.
+func Newest(ctx context.Context, home string, most int) (all []protocol.ConversationSummary, err error) {
+	paths, err := rollout.Paths(ctx, home)
+	for _, path := range paths {
+		if len(all) == most || ctx.Err() != nil {
+			break
+		}
+		if head, err := readHead(path); err == nil {
+			all = append(all, head)
+		}
+	}
+	return all, err
 }
 
 // saidIn returns what the user says in a line, nil for nothing. Context that an engine has added is none.

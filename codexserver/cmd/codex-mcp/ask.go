@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -28,7 +29,8 @@ type askOptions struct {
 	*options
 	task       []string // its words
 	resume     string
-	lastly     string // the check
+	images     []string // their paths
+	lastly     string   // the check
 	demo, json bool
 	again      string   // the command that goes on with a conversation
 	left       []string // the flags that it leaves out
@@ -57,18 +59,27 @@ an engine or a network, and 130 after ctrl-C.`,
 	fs := cmd.Flags()
 	fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
 	fs.StringVar(&a.lastly, "check", "", "run this `COMMAND` when the model says that it is done, and have it work on while that fails, three tries in all")
+	fs.StringSliceVarP(&a.images, "image", "i", nil, "show the model these `FILES`, with commas between them; repeatable")
 	fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, and needs no key and no network")
 	fs.BoolVar(&a.json, "json", false, "print events and the result as JSON, one on each line")
 	return cmd
 }
 
-// check fails for flags that cannot be used together, and for a folder that does not exist.
+// check fails for flags that cannot be used together, and for a folder or an image that does not exist.
 func (a *askOptions) check(fs *pflag.FlagSet) (err error) {
+	for i, image := range a.images {
+		if a.images[i], err = filepath.Abs(image); err == nil {
+			_, err = os.Stat(image)
+		}
+		if err != nil {
+			return fmt.Errorf("--image: %w", err)
+		}
+	}
 	switch {
 	case a.demo && len(a.task) > 0:
 		return errors.New("--demo brings its own task")
 	case a.demo:
-		for _, name := range []string{"engine", "codex", "cd", "profile", "resume", "check"} {
+		for _, name := range []string{"engine", "codex", "cd", "profile", "resume", "check", "image"} {
 			if fs.Changed(name) {
 				return fmt.Errorf("--demo has its own engine, configuration and folder; leave out --%s", name)
 			}
@@ -112,7 +123,7 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		var err error
 		if prompt, err = a.read(console.Input == nil); err != nil {
 			fmt.Fprintln(stderr, "codex-mcp:", err)
-			return status(2)
+			return status(statusWrong)
 		}
 	}
 	signals := make(chan os.Signal, 4)
@@ -128,7 +139,7 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		return status(a.playDemo(signalled, console, signals))
 	}
 	// A conversation that is resumed has its own folder.
-	task := &terminal.Task{Prompt: prompt, Check: a.lastly, Resume: a.resume, Folder: a.folder, JSON: a.json, Program: a.again, Left: a.left}
+	task := &terminal.Task{Prompt: prompt, Check: a.lastly, Images: a.images, Resume: a.resume, Folder: a.folder, JSON: a.json, Program: a.again, Left: a.left}
 	code := a.askOn(signalled, task, console, os.Getenv, signals)
 	if code == terminal.StatusImpossible && !a.json {
 		fmt.Fprintln(stderr, "codex-mcp doctor says what is missing")
@@ -141,6 +152,9 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, console *terminal.Console, getenv func(string) string, signals <-chan os.Signal) int {
 	fail := func(err error) int {
 		fmt.Fprintln(console.Err, "codex-mcp:", terminal.Prose(err.Error()))
+		if wrongLine(err) {
+			return statusWrong
+		}
 		return terminal.StatusImpossible
 	}
 	c, err := configure(a.options, getenv, a.logger(console.Err))
@@ -159,7 +173,7 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 			return terminal.StatusInterrupted
 		case errors.Is(err, engine.ErrNotFound):
 			fail(err)
-			return 2 // the command line is wrong
+			return statusWrong
 		case err != nil:
 			return fail(err)
 		}
@@ -209,7 +223,7 @@ func (a *askOptions) forTerminal(c *configuration, console *terminal.Console) {
 	p.Schema = elicit.FormDecision // the client takes each decision; the setting is for hosts
 	if !console.Asks(a.json) {
 		p.Unable = "there is no terminal to ask on"
-		p.Hint = "Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."
+		p.Hint = "Pass -a on-request -s workspace-write to have files changed, allow a command in codex-mcp.toml (approvals.allow), or answer in a browser with --approvals page."
 	}
 	if !a.logs { // the screen shows warnings in its own words
 		c.log = slog.New(slog.NewTextHandler(console.Err, &slog.HandlerOptions{Level: slog.LevelError}))

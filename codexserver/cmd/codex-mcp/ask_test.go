@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,6 +64,27 @@ func TestEndToEndAskCheck(t *testing.T) {
 		log, err := os.ReadFile(filepath.Join(s.f.home, "codex-mcp", "approvals.log"))
 		if lines := strings.Count(string(log), `"event":"begins"`); err != nil || lines == 0 || lines != strings.Count(string(log), `"event":"ends"`) || !strings.Contains(string(log), check) {
 			t.Errorf("%s: the log is %s (%v)", check, log, err)
+		}
+	}
+}
+
+// TestEndToEndAskImages shows the model images that are named relative to the current folder, whatever folder the task has.
+func TestEndToEndAskImages(t *testing.T) {
+	t.Parallel()
+	s := sit(t, providertest.Say("I see."))
+	const png = "\x89PNG\r\n\x1a\n"
+	for _, name := range []string{"a.png", "b c.png", "d.png"} {
+		write(t, filepath.Join(s.f.cwd, name), png+name)
+	}
+	cmd := s.command(t, "ask", "--engine", "native", "-C", t.TempDir(), "-i", "a.png,b c.png", "--image", "d.png", "look")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "I see.") || strings.Contains(string(out), ".png") {
+		t.Errorf("%v: %s", err, out)
+	}
+	body := string(s.model.Requests()[0].Body)
+	for _, name := range []string{"a.png", "b c.png", "d.png"} {
+		if url := "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png+name)); !strings.Contains(body, url) {
+			t.Errorf("the model does not get %s: %s", name, body)
 		}
 	}
 }

@@ -23,7 +23,7 @@ var codexFlags = []codexFlag{
 	{name: "dangerously-bypass-approvals-and-sandbox", refused: true, advice: bypass},
 	{name: "oss", refused: true, advice: "write -c model_provider=oss and the model's name after --model; without it the task would go to the configured provider"},
 	{name: "local-provider", value: true, refused: true, advice: "write -c model_provider=NAME with a provider of config.toml; oss is Ollama on this machine"},
-	{name: "image", short: "i", value: true, refused: true, advice: "name the image in the prompt: the tool codex takes text"},
+	{name: "image", short: "i", value: true, refused: true, advice: "codex-mcp ask has it; a call of the tool codex names its images itself"},
 	{name: "remote", value: true, refused: true, advice: "the server starts an app-server of its own"},
 
 	{name: "search", advice: "write -c tools.web_search=true"},

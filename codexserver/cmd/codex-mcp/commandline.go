@@ -32,13 +32,19 @@ func parse(name string, args []string, stderr io.Writer) (*options, error) {
 	if err == nil {
 		cmd, err = root.ExecuteC()
 	}
-	if said.Len() > 0 || o.run == nil {
+	switch {
+	case said.Len() > 0 || o.run == nil:
 		o.run = prints(said.String())
+	case o.version:
+		o.run = prints(versionLine(o.name) + "\n")
 	}
 	if err == nil && len(o.refusals) > 0 {
 		cmd, err = root, errors.New(strings.Join(o.refusals, "\n"))
 	}
 	if err != nil {
+		if cmd.Name() == helpName {
+			cmd = root
+		}
 		text := fmt.Sprintf("%s\n%s --help lists the commands and flags.", strings.TrimSpace(err.Error()), cmd.CommandPath())
 		return nil, errors.New(text)
 	}
@@ -108,7 +114,12 @@ func (o *options) commands(line []string) *cobra.Command {
 		}
 	}
 	old.AddCommand(older)
-	root.AddCommand(server, old, http, ask, o.sharedCommand(), o.pageCommand(), o.rulesCommand(), doctor)
+	root.AddCommand(server, old, http, ask, o.sharedCommand(), o.pageCommand(), o.rulesCommand(), doctor, completionCommand(), o.versionCommand())
+	root.SetHelpCommand(helpCommand())
+	root.SetHelpFunc(help)
+	if len(line) > 0 && strings.HasPrefix(line[0], cobra.ShellCompRequestCmd) {
+		o.completeValues(root, ask)
+	}
 	return root
 }
 
@@ -142,6 +153,8 @@ MCP clients start it; see the first example.`,
 			return nil
 		case o.name == "codex":
 			return fmt.Errorf("unknown command %q; %s", words, notCodex)
+		case ofCodex[args[0]] != "":
+			return fmt.Errorf("unknown command %q; %s", words, ofCodex[args[0]])
 		}
 		if near := root.SuggestionsFor(args[0]); len(near) > 0 {
 			return fmt.Errorf("unknown command %q; do you mean %s?", words, strings.Join(near, " or "))
@@ -153,6 +166,18 @@ MCP clients start it; see the first example.`,
 
 // notCodex answers users who started this program as codex but want Codex.
 const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, shared, page, rules and doctor; start Codex itself by its own path"
+
+// ofCodex are commands of Codex that people type, and what there is in their place.
+var ofCodex = map[string]string{
+	"login":   "sign in with codex login, or set the key of your provider; codex-mcp doctor says what is missing",
+	"logout":  "sign out with codex logout",
+	"config":  "edit config.toml and codex-mcp.toml in $CODEX_HOME; codex-mcp doctor checks them",
+	"tasks":   "your agent lists its conversations with the tool codex-list; codex-mcp shared shows what runs in shared servers",
+	"cloud":   "this program has no cloud; codex-mcp ask runs a task here",
+	"apply":   "a task changes the files of its folder itself",
+	"update":  "install the new version as you installed this one",
+	"sandbox": "codex-mcp ask runs a task whose commands are in a sandbox",
+}
 
 func (o *options) serverCommand(word string) *cobra.Command {
 	return &cobra.Command{
@@ -169,12 +194,9 @@ first finishes and answers the calls.`,
 	}
 }
 
-// wantsServer makes a server the command, unless only the version is to be printed.
+// wantsServer makes a server the command.
 func (o *options) wantsServer(run runner) (err error) {
-	if o.run = run; o.version {
-		o.run = prints(versionLine(o.name) + "\n")
-	}
-	if o.folder != "" {
+	if o.run = run; o.folder != "" {
 		o.folder, err = existingFolder(o.folder)
 	}
 	return err
@@ -190,11 +212,21 @@ the sandbox, and the files, programs and folders that the configuration names.
 It says whether tasks can run, with what, and what to do. The exit status is 1
 when no task can run, or something that is configured does not hold. It takes
 ten seconds at most, and costs no tokens.`,
-		SuggestFor: []string{"auth", "config", "models", "setup"},
+		SuggestFor: []string{"auth", "models", "setup"},
 		Args:       cobra.NoArgs,
 		Run:        func(*cobra.Command, []string) { o.run = d.Run },
 	}
 	cmd.Flags().BoolVar(&d.json, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&d.start, "start", false, "also start the MCP servers of config.toml, and end them")
 	return cmd
+}
+
+func (o *options) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Long:  `Prints the version, and with what it was built.`,
+		Args:  cobra.NoArgs,
+		Run:   func(*cobra.Command, []string) { o.run = prints(versionLine(o.name) + "\n") },
+	}
 }

@@ -170,7 +170,7 @@ func fullBefore(d *smallDisk) {
 	d.fill()
 	asked := len(d.model.Requests())
 	d.model.Reset(d.command("two"), d.command("three"))
-	d.fails(d.call("codex", diskWork), "there is no room to write to", "nothing was started")
+	d.fails(d.call("codex", diskWork), " cannot be written to, so nothing was started: ")
 	_, id := result(first)
 	d.fails(d.call("codex-reply", map[string]any{"prompt": "more", "threadId": id}), "nothing was started")
 	d.commands("one")

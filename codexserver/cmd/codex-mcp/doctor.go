@@ -22,6 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
@@ -62,6 +63,7 @@ type diagnosis struct {
 	Checks map[string]string `json:"checks,omitempty"`
 	// Problem says why no turn can run, "" when turns can run.
 	Problem string `json:"problem,omitempty"`
+	wrong   bool   // a -c is wrong
 	// Broken is what is configured and does not hold although turns can run, with what helps.
 	Broken []string `json:"broken,omitempty"`
 }
@@ -119,29 +121,33 @@ var checks = []check{
 		return err
 	}, ""},
 	{"conversations", stops, func(x *exam) error { return writable(filepath.Join(x.c.home, "sessions")) },
-		"no conversation can be kept there; correct CODEX_HOME or the rights of that folder"},
+		"no conversation can be kept there; make room, or correct CODEX_HOME or the rights of that folder"},
 	{"approvals", breaks, func(x *exam) error {
 		if x.c.settings.Approvals.Log != nil {
 			return nil // diagnose opens it
 		}
 		return writable(filepath.Dir(x.c.logFile()))
-	}, "no approval counts, because none can be recorded; correct the rights of that folder"},
+	}, "no approval counts, because none can be recorded; make room, or correct the rights of that folder"},
 	{"page", warns, portTaken, "a server that runs may have it, as it should; the next page takes a free port, and says so"},
 	{"notify", breaks, func(x *exam) error {
 		return errors.Join(notifies("notify.command", x.c.settings.Notify), notifies("notify", x.cfg.Notify))
 	}, ""},
 }
 
-// writable returns why no file can be made in a folder, or in the one above it where it will be made.
+// writable returns why what a turn writes cannot be written to a folder, or to the one above it where it will be made.
 func writable(dir string) error {
-	f, err := os.CreateTemp(dir, ".codex-mcp-doctor-")
-	switch {
-	case err == nil:
-		return errors.Join(f.Close(), os.Remove(f.Name()))
-	case errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir:
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
 		return writable(filepath.Dir(dir))
 	}
-	return fmt.Errorf("%s: %w", dir, errors.Unwrap(err))
+	room := safefile.NewReserve(dir, changes.TurnRoom)
+	err := room.Check()
+	if err == nil {
+		return room.Release()
+	}
+	if of, is := errors.AsType[*fs.PathError](err); is {
+		err = of.Err
+	}
+	return fmt.Errorf("%s: %w", dir, err)
 }
 
 // checkHosts looks whether commands can ask for hosts.
@@ -180,7 +186,7 @@ type doctorOptions struct {
 }
 
 // Run checks everything that the server depends on, and prints one screen of a terminal (or JSON). The
-// exit status is 1 when no turn can run, or something that is configured does not hold.
+// exit status is 1 when no turn can run, or something that is configured does not hold, and 2 when the command line is wrong.
 func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
@@ -200,7 +206,10 @@ func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) error
 	if _, err := stdout.Write(report.Bytes()); err != nil {
 		return err
 	}
-	if d.Problem != "" || len(d.Broken) > 0 {
+	switch {
+	case d.wrong && d.Problem != "":
+		return status(statusWrong)
+	case d.Problem != "" || len(d.Broken) > 0:
 		return status(1)
 	}
 	return nil
@@ -214,7 +223,7 @@ func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error
 	d := &diagnosis{Version: program.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	d.Home, _ = config.Home(os.Getenv)
 	if err != nil {
-		d.Configuration, d.Problem, d.Sandbox = err.Error(), err.Error(), "not checked"
+		d.Configuration, d.Problem, d.Sandbox, d.wrong = err.Error(), err.Error(), "not checked", wrongLine(err)
 		return d
 	}
 	ctx, stop := context.WithTimeout(ctx, doctorTime)
@@ -242,6 +251,7 @@ func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error
 			d.Checks["log"] = err.Error()
 		}
 	}
+	d.wrong = wrongLine(errors.Join(append(found, err)...))
 	if err != nil {
 		d.Problem = err.Error()
 	}

@@ -95,7 +95,7 @@ func TestDoctorCauses(t *testing.T) {
 		"no list, 405":               {at: always(405, ""), want: "tasks can run"},
 		"a list of its own":          {at: always(200, `[{"id":"x"}]`), want: "tasks can run"},
 		"a key for turns":            {at: split(403, `{"error":{"message":"Missing scopes: api.model.read"}}`, 400, ""), want: "tasks can run"},
-		"a refused key":              {at: whole(list, false), env: "KEY=wrong-key-22", code: 1, want: "the provider refuses the key (401 Unauthorized: Incorrect key: Bearer [redacted]): set the environment variable KEY to a valid key"},
+		"a refused key":              {at: whole(list, false), env: "KEY=wrong-key-22", code: 1, want: "the provider refuses the key (401 Unauthorized: Incorrect key: Bearer [redacted]): correct the key in the environment variable KEY"},
 		"a refused key, public list": {at: whole(list, true), env: "KEY=wrong-key-22", code: 1, want: "the provider refuses the key (401 Unauthorized"},
 		"a refused key, no list":     {at: split(404, "", 401, "no"), code: 1, want: "the provider refuses the key (401 Unauthorized: no)"},
 		"a refused key in a header":  {at: always(401, "no"), keys: `http_headers = {X-Key = "wrong-key-22"}`, code: 1, want: "the provider refuses the key (401 Unauthorized: no): correct the key in the provider's http_headers"},

@@ -44,6 +44,9 @@ type options struct {
 	refusals []string // about flags of codex that end the start
 }
 
+// The values of --approvals, --log and --log-format.
+var places, levels, logFormats = []string{"client", "page", "both"}, []string{"debug", "info", "warn", "error"}, []string{"text", "json"}
+
 // newFlags returns a set of flags that several commands have.
 func newFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -64,10 +67,11 @@ func (o *options) commonFlags() *pflag.FlagSet {
 	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex; default: $CODEX_BIN, else codex in the PATH")
 	o.log = level()
 	fs.Func("log", "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error; default: warn", o.logLevel)
-	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))
+	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf(logFormats, func(s string) error { o.logFormat = s; return nil }))
 	fs.Func("approvals", "the `PLACE` where approvals are asked for: client, page (only a page in the browser; ask also asks in the terminal) or both; default: client",
-		oneOf([]string{"client", "page", "both"}, func(s string) error { return override("approvals.where=" + s) }))
+		oneOf(places, func(s string) error { return override("approvals.where=" + s) }))
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
+	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
 	o.foreignFlags(fs)
 	return fs
 }
@@ -97,7 +101,6 @@ func (o *options) serverFlags() *pflag.FlagSet {
 			o.shared = &shared
 			return err
 		})
-	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
 	return fs
 }
 
@@ -121,7 +124,7 @@ func (o *options) feature(value string) func(string) error {
 
 func (o *options) logLevel(s string) error {
 	o.logs = true
-	return oneOf([]string{"debug", "info", "warn", "error"}, func(s string) error { return o.log.UnmarshalText([]byte(s)) })(strings.ToLower(s))
+	return oneOf(levels, func(s string) error { return o.log.UnmarshalText([]byte(s)) })(strings.ToLower(s))
 }
 
 // level returns the level in RUST_LOG, which the old server read, if it is a single word.

@@ -29,8 +29,8 @@
 // codex-mcp ask runs a task from a terminal; see docs/tasks.md. codex-mcp rules lists the rules that were
 // accepted with the answer to a question. codex-mcp doctor checks all of this and reports what is wrong.
 //
-// Exit status: 0 at the end of the input or after a signal; 1 when a configuration file
-// or -c cannot be read, or doctor finds that something does not hold; 2 when the command line is wrong.
+// Exit status: 0 at the end of the input or after a signal; 1 when a configuration file cannot be read, or doctor finds
+// that something does not hold; 2 when the command line is wrong, -c included.
 // For ask: 0 done; 1 refused, incomplete or failed; 2 wrong command line; 3 nothing could begin; 130 interrupted.
 package main
 
@@ -48,6 +48,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/program"
@@ -81,7 +82,7 @@ func run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	o, err := parse(name, args, stderr)
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
-		return 2
+		return statusWrong
 	}
 	return exit(stderr, o.run(ctx, stdout, stderr))
 }
@@ -147,12 +148,24 @@ type status int
 
 func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
+// statusWrong is the exit status for a wrong command line.
+const statusWrong = 2
+
+// wrongLine reports whether an error is that of a -c of the command line.
+func wrongLine(err error) bool {
+	_, is := errors.AsType[*config.FlagError](err)
+	return is
+}
+
 // exit prints an error, and returns the exit status.
 func exit(stderr io.Writer, err error) int {
 	if s, printed := errors.AsType[status](err); printed || err == nil {
 		return int(s)
 	}
 	fmt.Fprintln(stderr, "codex-mcp:", err)
+	if wrongLine(err) {
+		return statusWrong
+	}
 	return 1
 }
 

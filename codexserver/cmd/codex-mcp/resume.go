@@ -51,7 +51,7 @@ func (c *configuration) ready(ctx context.Context, e *choice, task *terminal.Tas
 	err := engine.TraitsOf(e.Engine).CanContinue(ctx)
 	switch {
 	case task.Resume != "" && errors.Is(err, config.ErrMissing):
-		return fmt.Errorf("%w: define again what the conversation ran with, or choose another with -p NAME or -c model_provider=NAME", err)
+		return fmt.Errorf("%v: define again what the conversation ran with, or choose another with -p NAME or -c model_provider=NAME", err) // no -c need be wrong
 	case len(c.settings.Failover.To) > 0:
 		return nil
 	}
@@ -65,7 +65,7 @@ func (a *askOptions) repeated(flags *pflag.FlagSet) (line string, left []string)
 	words := []string{a.name, "ask"}
 	_ = flags.ParseAll(a.line, func(f *pflag.Flag, value string) error { // which was parsed before
 		switch {
-		case f.Name == "resume", f.Name == "cd":
+		case f.Name == "resume", f.Name == "cd", f.Name == "image":
 		case f.Name == "check":
 			left = append(left, "--check")
 		case f.Name == "config" && !isPublic(value):

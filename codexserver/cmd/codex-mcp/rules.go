@@ -58,7 +58,7 @@ sandbox without a question, with any further words.`,
 			o.run = withRules(func(s *rulefile.Store, _ io.Writer) error { return s.Remove(number) })
 			return nil
 		},
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: completeRule,
 	}
 	cmd.AddCommand(add, remove)
 	return cmd

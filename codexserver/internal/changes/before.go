@@ -43,6 +43,10 @@ type Options struct {
 	take func(ctx context.Context, dir string, o *git.Options) (*git.Before, error) // for tests; default: git.Look
 }
 
+// TurnRoom is how many bytes must be free on the disk of the home before a turn begins: enough for what it writes before its
+// first action, and as much again to say how it ended.
+const TurnRoom = 512 << 10
+
 // Before is the folder of a turn as it was before the turn, or before its first change. Nil is that of a turn
 // that has not begun. It is safe for concurrent use.
 type Before struct {

@@ -93,10 +93,10 @@ func ParseOverride(s string) (key string, value any, err error) {
 	key, text, found := strings.Cut(s, "=")
 	key = strings.TrimSpace(key)
 	if !found || key == "" {
-		return "", nil, fmt.Errorf("-c %s: want KEY=VALUE", s)
+		return "", nil, &FlagError{fmt.Errorf("%s: want KEY=VALUE", s)}
 	}
 	if _, err := splitKey(key); err != nil {
-		return "", nil, fmt.Errorf("-c: %w", err)
+		return "", nil, &FlagError{err}
 	}
 	text = strings.TrimSpace(text)
 	var doc map[string]any

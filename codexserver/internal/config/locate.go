@@ -9,6 +9,15 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
+// FlagError reports a -c of the command line that is wrong.
+type FlagError struct{ Err error }
+
+// Error implements error.
+func (e *FlagError) Error() string { return "-c " + e.Err.Error() }
+
+// Unwrap returns what is wrong with it.
+func (e *FlagError) Unwrap() error { return e.Err }
+
 // place is a table that may set the keys of a configuration.
 type place struct {
 	file  string
@@ -28,7 +37,7 @@ func locate(err error, call, flags layer, places ...place) error {
 	case splitErr != nil || holds(call, segments):
 		return err
 	case holds(flags, segments):
-		return fmt.Errorf("-c %w", err)
+		return &FlagError{err}
 	}
 	// The line of a missing key is that of its table.
 	for n := len(segments); n > 0; n-- {

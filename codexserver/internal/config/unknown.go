@@ -143,7 +143,7 @@ var guardedOfOurs = []string{"approvals", "calls", "calls.full_access", "calls.l
 // read is left to Load, which looks again at what it reads: a file may have changed.
 func misspelt(home string, flags layer) error {
 	if err := guarded(flags, true); err != nil {
-		return fmt.Errorf("-c %w", err)
+		return &FlagError{err}
 	}
 	files := []string{filepath.Join(home, "config.toml")}
 	names, _ := Profiles(home)

@@ -258,11 +258,11 @@ func (t *Table) Begin(ctx context.Context, c *Call, name string, arguments stdjs
 	return failure(c.named, name+": "+err.Error())
 }
 
-// enter is [slots.Limit.Enter] for the turn that the call is to begin. It also fails if there is no room to write.
+// enter is [slots.Limit.Enter] for the turn that the call is to begin. It also fails if nothing can be written.
 func (c *Call) enter(ctx context.Context) (err error) {
 	o := c.table.options
 	if err := o.Report.Room.Check(); err != nil {
-		return fmt.Errorf("there is no room to write to %s, so nothing was started: %w", o.Home, err)
+		return fmt.Errorf("%s cannot be written to, so nothing was started: %w", o.Home, err)
 	}
 	if err := safefile.MirrorOf(o.Store).Ready(ctx); err != nil {
 		return err

@@ -43,12 +43,17 @@ func Standard(stdin *os.File, stdout, stderr io.Writer) *Console {
 		if f, ok := stream.(*os.File); ok && IsTerminal(f) {
 			c.Rewrites = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && rewrites(f)
 			c.Width = func() int {
-				width, _, _ := term.GetSize(int(f.Fd())) // 0 if it is not known
-				return width
+				return Width(f)
 			}
 		}
 	}
 	return c
+}
+
+// Width returns how many cells wide a terminal is, 0 for another stream and if it is not known.
+func Width(stream *os.File) int {
+	width, _, _ := term.GetSize(int(stream.Fd()))
+	return width
 }
 
 // IsTerminal reports whether a stream is a file that is a terminal.

@@ -51,8 +51,26 @@ func (p *printer) erase() {
 
 // wrap breaks the lines of a text at blanks, where they would have more characters than the terminal is wide when they are
 // indented.
-func (p *printer) wrap(text string, indent int) string {
-	width := p.width()
+func (p *printer) wrap(text string, indent int) string { return wrap(text, p.width(), indent) }
+
+// Wrap breaks the paragraphs of a text at blanks, where their lines would have more characters than the width, and joins the
+// lines that they have. Lines that begin with a blank stay as they are.
+func Wrap(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		joins := strings.Trim(line, "\n") != "" && !strings.HasPrefix(line, " ") && b.Len() > 0 && !strings.HasSuffix(b.String(), "\n\n")
+		if joins {
+			said := strings.TrimSuffix(b.String(), "\n")
+			b.Reset()
+			b.WriteString(said + " ")
+		}
+		b.WriteString(line)
+	}
+	return wrap(b.String(), width, 0)
+}
+
+// wrap breaks the lines of a text at blanks for a width, 0 for none.
+func wrap(text string, width, indent int) string {
 	var b []byte
 	for row := range strings.SplitAfterSeq(text, "\n") {
 		column := indent

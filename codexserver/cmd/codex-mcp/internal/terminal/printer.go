@@ -80,6 +80,11 @@ func (p *printer) prose(prefix, text string) {
 	p.line(prefix, p.wrap(text, len([]rune(prefix))))
 }
 
+// row is prose of one of our lines, of which the further ones are indented: no text of others begins a line.
+func (p *printer) row(text string) {
+	p.line("", strings.ReplaceAll(p.wrap(text, 2), "\n", "\n  "))
+}
+
 // open begins a block, or continues the last one when that has this key. An empty key always begins one.
 func (p *printer) open(key string) (begun bool) {
 	p.release()
@@ -150,11 +155,11 @@ func (p *printer) event(m protocol.EventMsg) {
 			p.line("  ", "applied")
 			return
 		}
-		p.line("  ", "not applied: "+trimmed(m.Stderr))
+		p.prose("  ", "not applied: "+trimmed(m.Stderr))
 	case protocol.PlanUpdate:
 		p.open("")
 		for _, step := range m.Plan {
-			p.line("plan: ", Row(step.Step)+" ("+word(step.Status)+")")
+			p.prose("plan: ", Row(step.Step)+" ("+word(step.Status)+")")
 		}
 	case protocol.MCPToolCallBegin:
 		p.begins(m.CallID, "* "+word(m.Invocation.Server)+" "+word(m.Invocation.Tool)+"  "+brief(string(m.Invocation.Arguments)))
@@ -162,16 +167,16 @@ func (p *printer) event(m protocol.EventMsg) {
 	case protocol.MCPToolCallEnd:
 		p.ends(m.CallID)
 		if m.Result.Err != nil {
-			p.line("  ", "failed: "+brief(*m.Result.Err))
+			p.prose("  ", "failed: "+brief(*m.Result.Err))
 			return
 		}
 		p.line("  ", "answered · "+took(m.Duration))
 	case protocol.WebSearchEnd:
 		p.open("")
-		p.line("* ", "searched the web: "+brief(m.Query))
+		p.prose("* ", "searched the web: "+brief(m.Query))
 	case protocol.ViewImageToolCall:
 		p.open("")
-		p.line("* ", "looked at an image: "+p.path(m.Path))
+		p.prose("* ", "looked at an image: "+p.path(m.Path))
 	case protocol.TokenCount:
 		p.usage = cmp.Or(m.Info, p.usage)
 	case protocol.BackgroundEvent:
@@ -265,14 +270,14 @@ func (p *printer) waits(what string) {
 func (p *printer) begins(id, title string) {
 	p.titles[id], p.remark = title, "" // what was said of another call may hold again
 	p.open("")
-	p.line("", title)
+	p.row(title)
 	p.block = id
 }
 
 // ends continues the block of a call that has ended, or begins another one if something came between.
 func (p *printer) ends(id string) {
 	if p.open(id) {
-		p.line("", cmp.Or(p.titles[id], "(a call)"))
+		p.row(cmp.Or(p.titles[id], "(a call)"))
 	}
 	delete(p.titles, id)
 	p.does(thinking, "")
@@ -295,7 +300,7 @@ func (p *printer) changes(changes map[string]protocol.FileChange, whole bool) {
 			verb = "replace"
 		}
 		added, removed := c.Lines()
-		p.line("", fmt.Sprintf("%s %s  +%d -%d", verb, name, added, removed))
+		p.row(fmt.Sprintf("%s %s  +%d -%d", verb, name, added, removed))
 		if whole {
 			for line := range strings.SplitSeq(strings.TrimSuffix(c.Diff(), "\n"), "\n") {
 				p.line("  ", elicit.ShowText(line)) // escaped, but complete: the user decides by it

@@ -66,7 +66,7 @@ func (d *dialogue) run() (answered *answer, err error) {
 		return &answer{Action: "cancel"}, nil
 	case d.ctx.Err() != nil:
 		_ = d.s.typed.flush() // the next program does not get what was typed
-		d.p.line("  ", "· "+d.withdrawn())
+		d.p.prose("  ", "· "+d.withdrawn())
 	}
 	return answered, err
 }
@@ -117,7 +117,7 @@ func (d *dialogue) print() {
 		d.p.prose(prefix, elicit.ShowText(line))
 	}
 	if d.always != "" {
-		d.p.line("  w: ", d.always)
+		d.p.prose("  w: ", d.always)
 	}
 }
 
@@ -173,10 +173,10 @@ func (d *dialogue) decide() (*answer, error) {
 	case err != nil:
 		return nil, err
 	case said == "":
-		d.p.line("  ", "That is no answer, and nothing was decided. Type one of these letters, and Enter; ctrl-C stops the turn.")
+		d.p.prose("  ", "That is no answer, and nothing was decided. Type one of these letters, and Enter; ctrl-C stops the turn.")
 		return nil, nil
 	}
-	d.p.line("  ", said)
+	d.p.prose("  ", said)
 	return answer, nil
 }
 

@@ -29,6 +29,8 @@ type Task struct {
 	Prompt string
 	// Check is the command that says whether the task is done. Empty means that none does.
 	Check string
+	// Images are the paths of the images that come with it.
+	Images []string
 	// Resume continues the conversation with this id. Empty begins a new one.
 	Resume string
 	// About is what is said of a conversation that continues, in lines.
@@ -218,8 +220,12 @@ func (s *session) call(running, call context.Context, t jsonrpc.Transport) (resu
 		Prompt: s.task.Prompt, Thread: s.task.Resume,
 		Watch: client.Watch{Event: func(e client.Event) { s.follow(engine, e) }},
 	}
+	task.Arguments = map[string]any{}
 	if s.task.Check != "" {
-		task.Arguments = map[string]any{"check": s.task.Check}
+		task.Arguments["check"] = s.task.Check
+	}
+	if len(s.task.Images) > 0 {
+		task.Arguments["images"] = s.task.Images
 	}
 	for _, line := range s.task.About {
 		s.head(line)
@@ -255,7 +261,7 @@ func (s *session) follow(engine string, e client.Event) {
 func (s *session) head(text string) {
 	if !s.task.JSON {
 		s.p.open("head")
-		s.p.line("", text)
+		s.p.row(text)
 	}
 }
 
@@ -274,7 +280,7 @@ func (s *session) ask(ctx context.Context, asked *client.Question) (json.RawMess
 	case ctx.Err() != nil:
 		if !s.over {
 			s.p.open("gone")
-			s.p.line("· ", brief(asked.Message)+"  "+d.withdrawn())
+			s.p.prose("· ", brief(asked.Message)+"  "+d.withdrawn())
 		}
 		return nil, context.Cause(ctx)
 	case s.turn.Err() != nil:
