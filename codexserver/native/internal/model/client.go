@@ -323,13 +323,13 @@ func (c *Client) hint(status int) string {
 	}
 	switch p := c.Provider; {
 	case p.EnvKey != "":
-		return fmt.Sprintf("set the environment variable %s to a valid key", p.EnvKey)
+		return "correct the key in the environment variable " + p.EnvKey
 	case p.BearerToken != "":
 		return "correct the provider's experimental_bearer_token"
 	case p.Auth != nil:
 		return "the key is what the provider's auth.command prints"
 	case p.RequiresOpenAIAuth:
-		return "set the environment variable OPENAI_API_KEY or log in"
+		return "correct OPENAI_API_KEY, or sign in again"
 	case len(p.EnvHTTPHeaders) > 0:
 		return "correct the key in " + strings.Join(slices.Sorted(maps.Values(p.EnvHTTPHeaders)), " or ") + ", which the provider's env_http_headers name"
 	case len(p.HTTPHeaders) > 0:

@@ -13,8 +13,8 @@ import (
 type ProviderError struct {
 	// Status is that of the answer: 200 for a page, 0 for an error inside a stream.
 	Status int
-	// Words are the provider's, without its keys. They are the beginning of the answer if its status does
-	// not change with another attempt, and the plan at a limit of the account.
+	// Words are the provider's, without its keys: the sentences of its answer, or the beginning of an answer that has
+	// none, and the plan at a limit of the account.
 	Words string
 	// Hint is what the user can do, or "".
 	Hint string

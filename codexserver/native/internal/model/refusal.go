@@ -190,9 +190,7 @@ func (c *Client) refused(status int, h http.Header, body []byte) error {
 	case status == 0 && page:
 		e.Status = http.StatusOK
 	case final, is("insufficient_quota"):
-		if e.Hint = c.hint(e.Status); status > 0 && !page {
-			e.Words = whole
-		}
+		e.Hint = c.hint(e.Status)
 	case status == 0:
 		e.Status, e.Again = 0, !is("invalid_prompt", "invalid_request_error", "BadRequestError")
 	default:
