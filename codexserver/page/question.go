@@ -49,6 +49,8 @@ type questionView struct {
 	Reason string `json:"reason,omitzero"`
 	// Notes are sentences of the engine.
 	Notes []string `json:"notes,omitzero"`
+	// Tip says how less would be asked. It is no reason against an approval, and stands below the answers.
+	Tip string `json:"tip,omitzero"`
 	// Session is true when an approval for the session is possible.
 	Session bool `json:"session,omitzero"`
 	// Inside is true when such an approval lets the command run again only inside the sandbox.
@@ -123,7 +125,7 @@ func (v *questionView) exec(m protocol.ExecApprovalRequest) {
 		v.Reason = elicit.ShowText(m.Reason)
 	}
 	v.note(m.Notes...)
-	v.note(m.Tip)
+	v.Tip = elicit.ShowText(m.Tip)
 	v.Covers = "Approve once covers this one run."
 	if v.Inside {
 		v.Covers += " For this session, the same words run again in this folder, only inside the sandbox."

@@ -29,7 +29,7 @@ func TestQuestions(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.UnixMilli(4_000_000_000_000))
 	defer cancel()
 	moved := "/etc/b.txt"
-	outside := protocol.ExecApprovalRequest{Command: []string{"ls"}, LeavesSandbox: true}
+	outside := protocol.ExecApprovalRequest{Command: []string{"ls"}, LeavesSandbox: true, Tip: "There is a key\u200b for it."}
 	unconfined := protocol.ExecApprovalRequest{Command: []string{"ls"}, NoSandbox: true, Reason: "It runs in the sandbox."}
 	denied := protocol.OverruleRequest{Refused: protocol.Refused{Command: []string{"rm", "x"}, Cwd: "/work", Reason: `denied by Codex's reviewer, a model, which says: "it writes outside"`}}
 	requests := []*approval.Request{

@@ -275,7 +275,8 @@ function newCard(e) {
     el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); keys.n(q); } },
       q.word,
       el("button", { type: "submit", class: "no" }, "Deny", el("kbd", { "aria-hidden": "true" }, "n")),
-      button("s", "Stop the turn", "no", keys.s)));
+      button("s", "Stop the turn", "no", keys.s)),
+    v.tip && el("p", { class: "dim" }, v.tip));
   q.outcome = el("div", { class: "row" });
   q.node = el("article", { class: "card ask", tabindex: "-1", "aria-labelledby": id, onfocusin: () => select(q) },
     el("h3", { id }, title(v)),
