@@ -87,13 +87,13 @@ func briefPath(path, home string) (shown string, hidden bool) {
 // briefReason returns the line that quotes the model's reason.
 func briefReason(reason string) string {
 	const intro = "Reason given by the model: "
-	shown, _, _ := plain.Escape(reason, `\"`)
+	shown, _, _ := plain.Escape(reason, `\`)
 	shown, _ = plain.Unmarked(shown)
-	room := plain.MaxColumns - len(intro) - len(`""`) - plain.Frame(shown)
+	room := plain.MaxColumns - len(intro) - plain.Frame(shown)
 	if reason == "" || room < plain.MaxColumns/3 {
 		return ""
 	}
-	return intro + plain.Span(`"`+plain.Within(shown, room)+`"`)
+	return intro + plain.Span(plain.Within(shown, room))
 }
 
 // briefCode returns text of another party in code spans on at most that many lines: whole, or

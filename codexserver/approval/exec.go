@@ -86,14 +86,14 @@ func execMessage(r *protocol.ExecApprovalRequest, argv []string, who, reach stri
 // what else the person has to know.
 func execBrief(r *protocol.ExecApprovalRequest, home string) *elicit.Brief {
 	text, hidden := bare(r)
-	how, confined := "In ", ""
+	how, confined := "Run in ", ""
 	switch {
 	case r.LeavesSandbox && r.Reads:
-		how = "Reads outside of "
+		how = "Read outside of "
 	case r.LeavesSandbox:
-		how, confined = "Outside the sandbox, in ", "Outside the sandbox (always: inside), in "
+		how, confined = "Run outside the sandbox, in ", "Run outside the sandbox (always: inside), in "
 	case r.NoSandbox:
-		how, confined = "Without a sandbox, in ", "Without a sandbox (always: in one), in "
+		how, confined = "Run without a sandbox, in ", "Run without a sandbox (always: in one), in "
 	case r.Network:
 		how = "Network access, in "
 	}

@@ -74,10 +74,10 @@ func firstLines(t *testing.T) map[string][]asked {
 	far := &apptypes.Permissions{Cwd: "/", Permissions: []byte(`{}`), EnvironmentID: []byte(`"far"`)}
 	return map[string][]asked{
 		"approval.ExecQuestion": {
-			exec(protocol.ExecApprovalRequest{}, "In /"),
-			exec(protocol.ExecApprovalRequest{LeavesSandbox: true}, "Outside the sandbox, in /"),
-			exec(protocol.ExecApprovalRequest{LeavesSandbox: true, Reads: true}, "Reads outside of /"),
-			exec(protocol.ExecApprovalRequest{NoSandbox: true, Notes: []string{"It may start \"" + long + "\" from /x."}}, "Without a sandbox, in /"),
+			exec(protocol.ExecApprovalRequest{}, "Run in /"),
+			exec(protocol.ExecApprovalRequest{LeavesSandbox: true}, "Run outside the sandbox, in /"),
+			exec(protocol.ExecApprovalRequest{LeavesSandbox: true, Reads: true}, "Read outside of /"),
+			exec(protocol.ExecApprovalRequest{NoSandbox: true, Notes: []string{"It may start \"" + long + "\" from /x."}}, "Run without a sandbox, in /"),
 			exec(protocol.ExecApprovalRequest{Network: true, Command: []string{networkAccess, "https", long}}, "Network access, in /"),
 		},
 		"approval.PatchQuestion": patches,
