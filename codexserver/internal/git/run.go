@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
 // readLimit is how long git may take for all but a checkout. It could wait for a special file.
@@ -91,9 +93,23 @@ func (p *program) run(ctx context.Context, c call, args ...string) (string, erro
 		return "", fmt.Errorf("git %s prints more than %d MiB", name, maxOutput>>20)
 	case errors.As(err, &exit):
 		said, _, _ := strings.Cut(strings.TrimSpace(errs.kept.String()), "\n")
+		if dir, is := foreign(said); is {
+			return "", fmt.Errorf("git %s: the repository belongs to another user; if you trust it, run git config --global --add safe.directory %s",
+				name, shellword.Show(runtime.GOOS, dir))
+		}
 		return "", fmt.Errorf("git %s: %w: %s", name, err, said)
 	}
 	return out.kept.String(), err
+}
+
+// foreign returns the folder of which git says that it belongs to another user: of a repository that it therefore does
+// not read.
+func foreign(said string) (dir string, is bool) {
+	if !strings.Contains(said, "detected dubious ownership in repository at '") {
+		return "", false
+	}
+	_, dir, _ = strings.Cut(said, "'")
+	return strings.TrimSuffix(dir, "'"), true
 }
 
 // boundedBuffer keeps at most max bytes and refuses more. It does not embed the buffer,

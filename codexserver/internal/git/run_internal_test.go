@@ -66,3 +66,24 @@ func TestSettings(t *testing.T) {
 		})
 	}
 }
+
+// TestForeign has git refuse the repository of another user, and then trust it as the error says.
+func TestForeign(t *testing.T) {
+	dir := filepath.Join(must.Get(filepath.EvalSymlinks(t.TempDir()))(t), "a b")
+	must.OK(t, exec.Command("git", "init", "-q", dir).Run())
+	global := filepath.Join(t.TempDir(), "gitconfig")
+	p := must.Get(Scratch{Dir: t.TempDir()}.find(dir))(t)
+	confined, err := p.programs.Confine()
+	if err != nil {
+		t.Skip(err)
+	}
+	c := call{dir: dir, confined: confined, env: []string{"GIT_TEST_ASSUME_DIFFERENT_OWNER=1", "GIT_CONFIG_GLOBAL=" + global}}
+	_, err = p.run(t.Context(), c, "status")
+	must.Fail(t, "of another user", "git status: the repository belongs to another user; if you trust it, run git config --global --add safe.directory '"+dir+"'", err)
+	if strings.Contains(err.Error(), "exit status") {
+		t.Error(err)
+	}
+	must.OK(t, os.WriteFile(global, []byte("[safe]\n\tdirectory = "+dir+"\n"), 0o600))
+	_, err = p.run(t.Context(), c, "status")
+	must.OK(t, err)
+}
