@@ -23,6 +23,10 @@ import (
 // not end it.
 const heartbeat = 15 * time.Second
 
+// apart is how long before an answer the last progress is sent, so that a client does not read both at once: the TypeScript SDK
+// forgets the token with the answer, and looks at progress only then.
+const apart = 30 * time.Millisecond
+
 // outlet reports a turn to the request that waits for it: events, progress and log messages. While no
 // request does, it reports nothing. It is a [thread.Observer].
 type outlet struct {
@@ -35,6 +39,7 @@ type outlet struct {
 	to    *recipient // nil while no request waits
 	gap   gap
 	sent  float64    // notifications/progress; the count goes on with the next request, because some clients use one token for all
+	last  time.Time  // when the last one was sent to the request
 	doing string     // before the turn begins
 	turn  *turn.Turn // nil before
 	quiet bool       // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
@@ -56,21 +61,23 @@ type recipient struct {
 func (o *outlet) attach(to *recipient, doing string, quiet bool) {
 	o.session.calls.mu.Lock()
 	defer o.session.calls.mu.Unlock()
-	o.to, o.gap = to, gap{}
+	o.to, o.gap, o.last = to, gap{}, time.Time{}
 	o.doing, o.quiet = doing, quiet
 	if to.token != nil {
 		o.beat = time.AfterFunc(heartbeat, o.progress)
 	}
 }
 
-// detach ends the notifications. None is sent after it returns.
+// detach ends the notifications. None is sent after it returns, and the last progress has been sent for a moment.
 func (o *outlet) detach() {
 	o.session.calls.mu.Lock()
-	defer o.session.calls.mu.Unlock()
 	o.to = nil
 	if o.beat != nil {
 		o.beat.Stop()
 	}
+	rest := apart - time.Since(o.last)
+	o.session.calls.mu.Unlock()
+	time.Sleep(rest)
 }
 
 // progress sends what happens now, as a heartbeat.
@@ -86,6 +93,7 @@ func (o *outlet) progress() {
 func (o *outlet) tell() {
 	o.beat.Reset(heartbeat)
 	o.sent++
+	o.last = time.Now()
 	p := &mcptypes.ProgressNotificationParams{ProgressToken: *o.to.token, Progress: o.sent}
 	if !o.to.mute {
 		p.Message = new(o.doing)

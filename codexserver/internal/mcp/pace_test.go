@@ -396,3 +396,23 @@ func TestProgressOfACommand(t *testing.T) {
 		})
 	}
 }
+
+// TestProgressBeforeTheAnswer checks that the answer of a fast turn comes a moment after the last progress, and at once without
+// progress.
+func TestProgressBeforeTheAnswer(t *testing.T) {
+	for _, era := range []servertest.Era{servertest.Handshake, servertest.Rounds} {
+		for _, meta := range []string{"", `"progressToken":"t"`} {
+			bubble(t, fmt.Sprint(era, meta), func(t *testing.T) {
+				o := codexserver.Options{Home: testenv.Home(t)}
+				o.Changes.Read = new(false)
+				c := servertest.Join(t, codexserver.New(&servertest.Engine{}, &o), servertest.Host{Era: era, Meta: meta})
+				began, want := time.Now(), time.Duration(0)
+				must.Get(c.Send(t.Context(), "tools/call", `"name":"codex","arguments":{"prompt":"say:done"}`))(t)
+				if meta != "" {
+					want = 30 * time.Millisecond
+				}
+				must.Equal(t, "the turn takes", want, time.Since(began))
+			})
+		}
+	}
+}
