@@ -262,11 +262,13 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestExposed checks who is told that others may read the secrets in a folder.
+// TestExposed checks who is told that others may read the secrets in a folder, or put files into it.
 func TestExposed(t *testing.T) {
 	profile := t.TempDir()
 	t.Setenv("HOME", profile)
 	t.Setenv("USERPROFILE", profile)
+	open := t.TempDir()
+	must.OK(t, os.Chmod(open, 0o777))
 	for _, tt := range []struct {
 		system, folder string
 		want           bool
@@ -274,6 +276,7 @@ func TestExposed(t *testing.T) {
 		{"windows", filepath.Join(profile, ".codex"), false},
 		{"windows", profile + "s", true},
 		{"linux", profile + "s", false}, // the file's mode decides
+		{"linux", open, true},
 	} {
 		if err := safefile.Exposed(tt.system, tt.folder); (err != nil) != tt.want {
 			t.Errorf("%s, %s: %v", tt.system, tt.folder, err)

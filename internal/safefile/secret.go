@@ -50,11 +50,16 @@ func ReadSecret(path string, limit int64) ([]byte, error) {
 	return Read(path, limit)
 }
 
-// Exposed returns an error if other users may read the secrets in a folder. On Windows no mode says who may read a file:
-// its folder does, and only the user's profile is closed to others. Elsewhere [ReadSecret] looks at the mode.
+// Exposed returns an error if other users may read the secrets in a folder, or put files into it. On Windows no mode says who
+// may read a file: its folder does, and only the user's profile is closed to others. Elsewhere [ReadSecret] looks at the mode.
 func Exposed(system, folder string) error {
-	profile, err := os.UserHomeDir()
-	if system != "windows" || err == nil && paths.Below(folder, profile) {
+	if system != "windows" {
+		if info, err := os.Stat(folder); err == nil && info.Mode()&0o002 != 0 {
+			return fmt.Errorf("other users of this computer may put files into %s, which say what runs: chmod o-w it", folder)
+		}
+		return nil
+	}
+	if profile, err := os.UserHomeDir(); err == nil && paths.Below(folder, profile) {
 		return nil
 	}
 	return fmt.Errorf("%s is outside of your profile: other users of this computer may read the secrets in it", folder)

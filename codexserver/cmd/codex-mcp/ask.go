@@ -161,6 +161,9 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 	if err != nil {
 		return fail(err)
 	}
+	if err := c.exposed(); err != nil {
+		fmt.Fprintln(console.Err, "codex-mcp: warning:", terminal.Prose(err.Error()))
+	}
 	if !a.strict { // else choose refuses them
 		for _, key := range config.Unknown(c.home, c.overrides, true) {
 			fmt.Fprintln(console.Err, "codex-mcp: warning: unknown key:", terminal.Prose(key))

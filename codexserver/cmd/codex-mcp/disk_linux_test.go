@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -35,6 +36,7 @@ var fullDisks = map[string]func(*smallDisk){
 	"before a call":           fullBefore,
 	"while a command runs":    fullDuringCommand,
 	"of the log of approvals": fullLog,
+	"of doctor":               fullDoctor,
 }
 
 // smallDisk is a program whose home is a small file system.
@@ -223,4 +225,25 @@ func fullLog(d *smallDisk) {
 	if err != nil || bytes.Count(lines, []byte(`"decision":"approved"`)) < 2 {
 		d.Errorf("%v, the log has\n%s", err, lines)
 	}
+}
+
+// fullDoctor has doctor say that no task can run on a full disk, nor on one that may only be read.
+func fullDoctor(d *smallDisk) {
+	says := func(code int, want string) {
+		d.Helper()
+		cmd := exec.Command(built(d.T), "doctor", "--engine", "native")
+		cmd.Dir, cmd.Env = d.f.cwd, append(os.Environ(), "CODEX_HOME="+d.f.home, "HOME="+d.f.user)
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != code || !strings.Contains(string(out), want) {
+			d.Errorf("%v, want %q and %d: %s", err, want, code, out)
+		}
+	}
+	says(0, "tasks can run")
+	d.fill()
+	says(1, "no task can run: "+d.f.home+": no space left on device: ")
+	d.free()
+	if err := syscall.Mount("small", d.f.home, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		d.Fatal(err)
+	}
+	says(1, "no task can run: "+d.f.home+": read-only file system: ")
 }

@@ -109,7 +109,7 @@ var checks = []check{
 		return err
 	}, "none of these rules counts; correct the file, or remove it and accept them again"},
 	{"hosts", breaks, checkHosts, "they have no network, as without approvals.hosts"},
-	{"folder", warns, func(x *exam) error { return safefile.Exposed(runtime.GOOS, x.c.home) }, ""},
+	{"folder", warns, func(x *exam) error { return x.c.exposed() }, ""},
 	{"calls", warns, func(x *exam) error {
 		if !x.c.settings.TrustedCalls {
 			return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
@@ -17,12 +18,21 @@ func (c *configuration) warn(o *options, stderr io.Writer) {
 	for _, w := range append(o.warnings, c.loosened()...) {
 		fmt.Fprintln(stderr, "codex-mcp: warning:", w)
 	}
-	if err := safefile.Exposed(runtime.GOOS, c.home); err != nil {
+	if err := c.exposed(); err != nil {
 		fmt.Fprintln(stderr, "codex-mcp: warning:", err)
 	}
 	if terminal.IsTerminal(os.Stdin) {
 		fmt.Fprintf(stderr, greeting, o.name)
 	}
+}
+
+// exposed returns an error if other users may write or read what only this one may.
+func (c *configuration) exposed() error {
+	err := safefile.Exposed(runtime.GOOS, c.home)
+	if err == nil {
+		err = safefile.Exposed(runtime.GOOS, filepath.Join(c.home, "codex-mcp")) // rules
+	}
+	return err
 }
 
 const greeting = `codex-mcp is an MCP server: it waits for a client's JSON-RPC messages on standard input.
