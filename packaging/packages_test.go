@@ -134,6 +134,11 @@ func tryDebian(t *testing.T, dist, version string) {
 	} {
 		must.Equal(t, fmt.Sprint(file, shell), command(t, root, program, "completion", shell), read(t, root, "usr/share", file))
 	}
+	for page, words := range map[string]string{"codex-mcp.1": "Serve MCP", "codex-mcp-ask.1": "Run one task", "codex-mcp-rules-add.1": "Let commands"} {
+		if text := command(t, root, "gzip", "-cd", filepath.Join(root, "usr/share/man/man1", page+".gz")); !strings.Contains(text, words) {
+			t.Errorf("%s: %s", page, text)
+		}
+	}
 	for _, file := range []string{"copyright", "CHANGELOG.md", "LICENSES-OF-OTHERS", "README.md"} {
 		read(t, root, "usr/share/doc/codex-mcp", file)
 	}

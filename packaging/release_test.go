@@ -88,7 +88,7 @@ func TestRelease(t *testing.T) {
 	t.Run("archive", func(t *testing.T) {
 		dir := t.TempDir()
 		command(t, dir, "tar", "-xzf", filepath.Join(dist, "codex-mcp_"+version+"_"+system+".tar.gz"))
-		for _, file := range []string{"LICENSE", "README.md", "CHANGELOG.md", "LICENSES-OF-OTHERS"} {
+		for _, file := range []string{"LICENSE", "README.md", "CHANGELOG.md", "LICENSES-OF-OTHERS", "man/codex-mcp.1", "man/codex-mcp-ask.1"} {
 			read(t, dir, file)
 		}
 		try(t, filepath.Join(dir, "codex-mcp"), version)
