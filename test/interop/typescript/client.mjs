@@ -43,6 +43,7 @@ if (name === "sdk") {
   [Stdio, HTTP, elicit] = [StdioClientTransport, StreamableHTTPClientTransport, "elicitation/create"];
   callTool = (params, options) => client.callTool(params, options);
 }
+client.onerror = (error) => send({ method: "trouble", params: { message: String(error) } });
 if (setup.asks && name !== "ext-tasks") client.setRequestHandler(elicit, ask);
 
 const methods = {
