@@ -55,7 +55,7 @@ func ReadSecret(path string, limit int64) ([]byte, error) {
 func Exposed(system, folder string) error {
 	if system != "windows" {
 		if info, err := os.Stat(folder); err == nil && info.Mode()&0o002 != 0 {
-			return fmt.Errorf("other users of this computer may put files into %s, which say what runs: chmod o-w it", folder)
+			return fmt.Errorf("other users may put files into %s, which say what runs: chmod o-w it", folder)
 		}
 		return nil
 	}

@@ -59,7 +59,8 @@ an engine or a network, and 130 after ctrl-C.`,
 	fs := cmd.Flags()
 	fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
 	fs.StringVar(&a.lastly, "check", "", "run this `COMMAND` when the model says that it is done, and have it work on while that fails, three tries in all")
-	fs.StringSliceVarP(&a.images, "image", "i", nil, "show the model these `FILES`, with commas between them; repeatable")
+	fs.StringSliceVarP(&a.images, "image", "i", nil,
+		"show the model these `FILES`, with commas between them; repeatable")
 	fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, and needs no key and no network")
 	fs.BoolVar(&a.json, "json", false, "print events and the result as JSON, one on each line")
 	return cmd
@@ -139,7 +140,10 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		return status(a.playDemo(signalled, console, signals))
 	}
 	// A conversation that is resumed has its own folder.
-	task := &terminal.Task{Prompt: prompt, Check: a.lastly, Images: a.images, Resume: a.resume, Folder: a.folder, JSON: a.json, Program: a.again, Left: a.left}
+	task := &terminal.Task{
+		Prompt: prompt, Check: a.lastly, Images: a.images, Resume: a.resume, Folder: a.folder, JSON: a.json,
+		Program: a.again, Left: a.left,
+	}
 	code := a.askOn(signalled, task, console, os.Getenv, signals)
 	if code == terminal.StatusImpossible && !a.json {
 		fmt.Fprintln(stderr, "codex-mcp doctor says what is missing")
@@ -226,7 +230,8 @@ func (a *askOptions) forTerminal(c *configuration, console *terminal.Console) {
 	p.Schema = elicit.FormDecision // the client takes each decision; the setting is for hosts
 	if !console.Asks(a.json) {
 		p.Unable = "there is no terminal to ask on"
-		p.Hint = "Pass -a on-request -s workspace-write to have files changed, allow a command in codex-mcp.toml (approvals.allow), or answer in a browser with --approvals page."
+		p.Hint = "Pass -a on-request -s workspace-write to have files changed, allow a command in codex-mcp.toml " +
+			"(approvals.allow), or answer in a browser with --approvals page."
 	}
 	if !a.logs { // the screen shows warnings in its own words
 		c.log = slog.New(slog.NewTextHandler(console.Err, &slog.HandlerOptions{Level: slog.LevelError}))

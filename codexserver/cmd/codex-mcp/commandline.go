@@ -114,7 +114,8 @@ func (o *options) commands(line []string) *cobra.Command {
 		}
 	}
 	old.AddCommand(older)
-	root.AddCommand(server, old, http, ask, o.sharedCommand(), o.pageCommand(), o.rulesCommand(), doctor, completionCommand(), o.versionCommand())
+	root.AddCommand(server, old, http, ask, doctor, o.sharedCommand(), o.pageCommand(), o.rulesCommand())
+	root.AddCommand(completionCommand(), o.versionCommand())
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpFunc(help)
 	if len(line) > 0 && strings.HasPrefix(line[0], cobra.ShellCompRequestCmd) {
@@ -172,7 +173,7 @@ var ofCodex = map[string]string{
 	"login":   "sign in with codex login, or set the key of your provider; codex-mcp doctor says what is missing",
 	"logout":  "sign out with codex logout",
 	"config":  "edit config.toml and codex-mcp.toml in $CODEX_HOME; codex-mcp doctor checks them",
-	"tasks":   "your agent lists its conversations with the tool codex-list; codex-mcp shared shows what runs in shared servers",
+	"tasks":   "your agent lists them with the tool codex-list; codex-mcp shared shows what runs in shared servers",
 	"cloud":   "this program has no cloud; codex-mcp ask runs a task here",
 	"apply":   "a task changes the files of its folder itself",
 	"update":  "install the new version as you installed this one",

@@ -33,9 +33,8 @@ func (o *options) completeValues(root, ask *cobra.Command) {
 	} {
 		_ = root.RegisterFlagCompletionFunc(flag, values) // an error would name a flag that there is not
 	}
-	for flag, values := range map[string]cobra.CompletionFunc{"resume": completeConversation, "check": cobra.NoFileCompletions} {
-		_ = ask.RegisterFlagCompletionFunc(flag, values)
-	}
+	_ = ask.RegisterFlagCompletionFunc("resume", completeConversation)
+	_ = ask.RegisterFlagCompletionFunc("check", cobra.NoFileCompletions)
 }
 
 func texts[W ~string](words []W) (all []string) {

@@ -45,7 +45,11 @@ type options struct {
 }
 
 // The values of --approvals, --log and --log-format.
-var places, levels, logFormats = []string{"client", "page", "both"}, []string{"debug", "info", "warn", "error"}, []string{"text", "json"}
+var (
+	places     = []string{"client", "page", "both"}
+	levels     = []string{"debug", "info", "warn", "error"}
+	logFormats = []string{"text", "json"}
+)
 
 // newFlags returns a set of flags that several commands have.
 func newFlags() *pflag.FlagSet {
@@ -67,7 +71,8 @@ func (o *options) commonFlags() *pflag.FlagSet {
 	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex; default: $CODEX_BIN, else codex in the PATH")
 	o.log = level()
 	fs.Func("log", "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error; default: warn", o.logLevel)
-	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf(logFormats, func(s string) error { o.logFormat = s; return nil }))
+	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text",
+		oneOf(logFormats, func(s string) error { o.logFormat = s; return nil }))
 	fs.Func("approvals", "the `PLACE` where approvals are asked for: client, page (only a page in the browser; ask also asks in the terminal) or both; default: client",
 		oneOf(places, func(s string) error { return override("approvals.where=" + s) }))
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")

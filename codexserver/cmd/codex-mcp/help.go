@@ -21,16 +21,7 @@ func helpCommand() *cobra.Command {
 		Short:                 "Show what a command does, and its flags",
 		Long:                  `Shows what a command does, and its flags, as --help after it.`,
 		DisableFlagsInUseLine: true,
-		ValidArgsFunction: func(c *cobra.Command, words []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-			if cmd, rest, err := c.Root().Find(words); err == nil && len(rest) == 0 {
-				for _, sub := range cmd.Commands() {
-					if sub.IsAvailableCommand() {
-						names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
-					}
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction:     completeCommand,
 		RunE: func(c *cobra.Command, words []string) error {
 			cmd, rest, err := c.Root().Find(words)
 			if err != nil || len(rest) > 0 {
@@ -42,8 +33,20 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// help prints the help of a command as wide as the terminal. The flags that all commands with an engine have stand in that of
-// the program alone.
+// completeCommand offers the commands below the one that the words name.
+func completeCommand(c *cobra.Command, words []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	if cmd, rest, err := c.Root().Find(words); err == nil && len(rest) == 0 {
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// help prints the help of a command as wide as the terminal. The flags that all commands with an engine have stand in
+// that of the program alone.
 func help(cmd *cobra.Command, _ []string) {
 	io.WriteString(cmd.OutOrStdout(), helpOf(cmd, helpWidth())) // a buffer
 }
@@ -85,7 +88,8 @@ func helpOf(cmd *cobra.Command, width int) string {
 		b.WriteString("\nFlags:\n" + flags.FlagUsagesWrapped(width))
 	}
 	if len(common) > 0 {
-		words := fmt.Sprintf("It also has these flags, which %s --help explains: %s.", cmd.Root().Name(), strings.Join(common, ", "))
+		all := strings.Join(common, ", ")
+		words := fmt.Sprintf("It also has these flags, which %s --help explains: %s.", cmd.Root().Name(), all)
 		b.WriteString("\n" + terminal.Wrap(words, width) + "\n")
 	}
 	if cmd.HasAvailableSubCommands() {

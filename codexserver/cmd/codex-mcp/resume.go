@@ -51,7 +51,9 @@ func (c *configuration) ready(ctx context.Context, e *choice, task *terminal.Tas
 	err := engine.TraitsOf(e.Engine).CanContinue(ctx)
 	switch {
 	case task.Resume != "" && errors.Is(err, config.ErrMissing):
-		return fmt.Errorf("%v: define again what the conversation ran with, or choose another with -p NAME or -c model_provider=NAME", err) // no -c need be wrong
+		// No -c need be wrong.
+		return fmt.Errorf("%v: define again what the conversation ran with, or choose another with -p NAME or "+
+			"-c model_provider=NAME", err)
 	case len(c.settings.Failover.To) > 0:
 		return nil
 	}

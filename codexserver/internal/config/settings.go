@@ -203,7 +203,8 @@ func readSources(home string, args []string) (s sources, err error) {
 		case slices.Contains(overridable, table):
 			Merge(s.flags, one)
 		case Ours(table) || table == notifyTable && isTable(one[table]):
-			return s, &FlagError{fmt.Errorf("%s: is set in %s; of its keys -c takes those of approvals, calls, limits and http", key, SettingsFile)}
+			return s, &FlagError{fmt.Errorf(
+				"%s: is set in %s; of its keys -c takes those of approvals, calls, limits and http", key, SettingsFile)}
 		default:
 			Merge(s.codex, one)
 		}

@@ -94,8 +94,8 @@ func (p *program) run(ctx context.Context, c call, args ...string) (string, erro
 	case errors.As(err, &exit):
 		said, _, _ := strings.Cut(strings.TrimSpace(errs.kept.String()), "\n")
 		if dir, is := foreign(said); is {
-			return "", fmt.Errorf("git %s: the repository belongs to another user; if you trust it, run git config --global --add safe.directory %s",
-				name, shellword.Show(runtime.GOOS, dir))
+			return "", fmt.Errorf("git %s: the repository belongs to another user; if you trust it, "+
+				"run git config --global --add safe.directory %s", name, shellword.Show(runtime.GOOS, dir))
 		}
 		return "", fmt.Errorf("git %s: %w: %s", name, err, said)
 	}

@@ -73,7 +73,8 @@ func (a *codexArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRe
 			return nil, err
 		}
 		cfg.Cwd, b.Order.Worktree = tree.Cwd, &protocol.Worktree{Path: plain.Short(tree.Path, maxTree), Branch: plain.Short(tree.Branch, maxName)}
-		b.Remark(fmt.Sprintf("The conversation works in the git worktree %s, on the new branch %s. Use git to commit there what you want to keep.", tree.Path, tree.Branch))
+		b.Remark(fmt.Sprintf("The conversation works in the git worktree %s, on the new branch %s. "+
+			"Use git to commit there what you want to keep.", tree.Path, tree.Branch))
 	}
 	th, err := c.Threads.Start(ctx, c.table.Caller(c.Host, c.Roots), cfg, attend)
 	if err != nil {

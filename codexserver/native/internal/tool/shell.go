@@ -464,7 +464,8 @@ func (r attempt) start(ctx context.Context, c Confinement, after decide.Verdict)
 	}
 	if after.Action != decide.Ask {
 		words := after.Reason
-		if policy := r.turn.ApprovalPolicy; policy == protocol.ApprovalOnRequest || policy == protocol.ApprovalUntrusted {
+		switch r.turn.ApprovalPolicy {
+		case protocol.ApprovalOnRequest, protocol.ApprovalUntrusted:
 			words += "; with_escalated_permissions asks the user to run it outside"
 		}
 		note(res, words)

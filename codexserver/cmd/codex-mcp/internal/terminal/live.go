@@ -58,11 +58,9 @@ func (p *printer) wrap(text string, indent int) string { return wrap(text, p.wid
 func Wrap(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		joins := strings.Trim(line, "\n") != "" && !strings.HasPrefix(line, " ") && b.Len() > 0 && !strings.HasSuffix(b.String(), "\n\n")
-		if joins {
-			said := strings.TrimSuffix(b.String(), "\n")
+		if said := b.String(); said != "" && line != "\n" && line[0] != ' ' && !strings.HasSuffix(said, "\n\n") {
 			b.Reset()
-			b.WriteString(said + " ")
+			b.WriteString(strings.TrimSuffix(said, "\n") + " ")
 		}
 		b.WriteString(line)
 	}

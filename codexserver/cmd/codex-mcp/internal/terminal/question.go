@@ -173,7 +173,8 @@ func (d *dialogue) decide() (*answer, error) {
 	case err != nil:
 		return nil, err
 	case said == "":
-		d.p.prose("  ", "That is no answer, and nothing was decided. Type one of these letters, and Enter; ctrl-C stops the turn.")
+		d.p.prose("  ", "That is no answer, and nothing was decided. Type one of these letters, and Enter; "+
+			"ctrl-C stops the turn.")
 		return nil, nil
 	}
 	d.p.prose("  ", said)
