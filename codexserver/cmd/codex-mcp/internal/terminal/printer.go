@@ -80,9 +80,12 @@ func (p *printer) prose(prefix, text string) {
 	p.line(prefix, p.wrap(text, len([]rune(prefix))))
 }
 
-// row is prose of one of our lines, of which the further ones are indented: no text of others begins a line.
-func (p *printer) row(text string) {
-	p.line("", strings.ReplaceAll(p.wrap(text, 2), "\n", "\n  "))
+// row is prose for one of our lines that has words of others: further lines are indented by more than any of ours, so that
+// none of those words can pass for one. The prefix has at most two characters.
+func (p *printer) row(prefix, text string) {
+	const indent = 4
+	more := "\n" + strings.Repeat(" ", indent-len([]rune(prefix)))
+	p.line(prefix, strings.ReplaceAll(p.wrap(text, indent), "\n", more))
 }
 
 // open begins a block, or continues the last one when that has this key. An empty key always begins one.
@@ -270,14 +273,14 @@ func (p *printer) waits(what string) {
 func (p *printer) begins(id, title string) {
 	p.titles[id], p.remark = title, "" // what was said of another call may hold again
 	p.open("")
-	p.row(title)
+	p.row("", title)
 	p.block = id
 }
 
 // ends continues the block of a call that has ended, or begins another one if something came between.
 func (p *printer) ends(id string) {
 	if p.open(id) {
-		p.row(cmp.Or(p.titles[id], "(a call)"))
+		p.row("", cmp.Or(p.titles[id], "(a call)"))
 	}
 	delete(p.titles, id)
 	p.does(thinking, "")
@@ -300,7 +303,7 @@ func (p *printer) changes(changes map[string]protocol.FileChange, whole bool) {
 			verb = "replace"
 		}
 		added, removed := c.Lines()
-		p.row(fmt.Sprintf("%s %s  +%d -%d", verb, name, added, removed))
+		p.row("", fmt.Sprintf("%s %s  +%d -%d", verb, name, added, removed))
 		if whole {
 			for line := range strings.SplitSeq(strings.TrimSuffix(c.Diff(), "\n"), "\n") {
 				p.line("  ", elicit.ShowText(line)) // escaped, but complete: the user decides by it

@@ -114,7 +114,7 @@ func (d *dialogue) print() {
 		if i == asks {
 			prefix = mark + " "
 		}
-		d.p.prose(prefix, elicit.ShowText(line))
+		d.p.row(prefix, elicit.ShowText(line))
 	}
 	if d.always != "" {
 		d.p.prose("  w: ", d.always)

@@ -261,7 +261,7 @@ func (s *session) follow(engine string, e client.Event) {
 func (s *session) head(text string) {
 	if !s.task.JSON {
 		s.p.open("head")
-		s.p.row(text)
+		s.p.row("", text)
 	}
 }
 
