@@ -17,7 +17,7 @@ func TestNewcomer(t *testing.T) {
 	for words, wants := range map[string][]string{
 		"ask --demo": {
 			"codex-mcp: demo: ", "There is no terminal to ask on", "note: not applied: ", "note: not run: mkdir greetings", "note: not run: rm hello.txt", "This was a demo",
-			"--ask-for-approval", "codex-mcp.toml", "--approvals page", "Next: codex-mcp doctor", "README.md says how to install codex-mcp.",
+			"-s workspace-write", "codex-mcp.toml", "--approvals page", "Next: codex-mcp doctor", "README.md says how to install codex-mcp.",
 		},
 		"ask hello":        {"\nHello.\n", "continue with: codex-mcp ask --resume "},
 		"ask":              {"\nHello.\n"}, // with a task on standard input

@@ -167,7 +167,7 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 		to.token = p.Meta.ProgressToken
 	}
 	o := c.outlet(to)
-	defer o.detach()
+	defer o.detach(ctx)
 	awaited, others := c.attend(callID(r.ID), o)
 	tc := c.session.call(r.ID, c.Host(), awaited, others)
 	c.home.survive(tc, p.Name, c.canAsk, others.Ask)
@@ -179,7 +179,7 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 	}
 	tc.Roots = c.Roots
 	result := c.session.server.Tools.Call(ctx, tc, p.Name, p.Arguments)
-	o.detach()                                                   // the turn may go on
+	o.detach(ctx)                                                // the turn may go on
 	c.session.pace.wait(ctx, c.peer, c.session.server.MaxUnread) // before the result, since the events already have the answer twice
 	if ctx.Err() == nil {
 		tc.Answered()

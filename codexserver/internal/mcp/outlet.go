@@ -23,8 +23,8 @@ import (
 // not end it.
 const heartbeat = 15 * time.Second
 
-// apart is how long before an answer the last progress is sent, so that a client does not read both at once: the TypeScript SDK
-// forgets the token with the answer, and looks at progress only then.
+// apart is how long before an answer the last progress is sent, so that a client does not read both at once: the TypeScript
+// SDK forgets the token with the answer, and looks at progress only then.
 const apart = 30 * time.Millisecond
 
 // outlet reports a turn to the request that waits for it: events, progress and log messages. While no
@@ -68,8 +68,9 @@ func (o *outlet) attach(to *recipient, doing string, quiet bool) {
 	}
 }
 
-// detach ends the notifications. None is sent after it returns, and the last progress has been sent for a moment.
-func (o *outlet) detach() {
+// detach ends the notifications. None is sent after it returns, and the last progress has been sent for a moment, unless
+// the request has ended.
+func (o *outlet) detach(ctx context.Context) {
 	o.session.calls.mu.Lock()
 	o.to = nil
 	if o.beat != nil {
@@ -77,7 +78,13 @@ func (o *outlet) detach() {
 	}
 	rest := apart - time.Since(o.last)
 	o.session.calls.mu.Unlock()
-	time.Sleep(rest)
+	if rest <= 0 {
+		return
+	}
+	select {
+	case <-time.After(rest):
+	case <-ctx.Done():
+	}
 }
 
 // progress sends what happens now, as a heartbeat.

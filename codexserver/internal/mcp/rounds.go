@@ -102,7 +102,7 @@ const gather = 20 * time.Millisecond
 // serve answers the request that waits for the call with the result of the call, with questions, or with
 // a task. If the request is cancelled it interrupts the turn.
 func (c *call) serve(q *request) (any, error) {
-	defer c.outlet.detach()
+	defer c.outlet.detach(q.ctx)
 	// A client that cancels does not return, even if the answer would have been a question.
 	context.AfterFunc(q.ctx, func() {
 		if cause := context.Cause(q.ctx); errors.Is(cause, jsonrpc.ErrCancelled) {
