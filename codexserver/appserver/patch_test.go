@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
@@ -96,4 +97,31 @@ func TestPatchOverAFile(t *testing.T) {
 func jsonText(v any) (string, error) {
 	text, err := json.Marshal(v)
 	return string(text), err
+}
+
+// TestInterruptedAtOnce interrupts the first turn of a conversation. Codex may not have made its file yet, without which the next
+// app-server would not find it.
+func TestInterruptedAtOnce(t *testing.T) {
+	for name, there := range map[string]bool{"no file": false, "a file": true} {
+		inBubble(t, name, func(t *testing.T, f *fake) {
+			f.rollout = filepath.Join(t.TempDir(), "rollout.jsonl")
+			if there {
+				must.OK(t, os.WriteFile(f.rollout, nil, 0o600))
+			}
+			sent := f.keep("thread/inject_items")
+			conv := start(t, f.engine(appserver.Options{}), &recorder{})
+			ctx, stop := context.WithCancel(t.Context())
+			end := begin(ctx, conv, text("go"))
+			synctest.Wait()
+			stop()
+			if err := <-end; !errors.As(err, new(*engine.AbortError)) {
+				t.Errorf("it ended with %v", err)
+			}
+			want := ""
+			if !there {
+				want = `{"items":[{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]}],"threadId":"` + threadID + `"}`
+			}
+			must.Equal(t, "saved", want, strings.Join(*sent, " "))
+		})
+	}
 }

@@ -3,10 +3,13 @@ package appserver
 import (
 	"cmp"
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // conversation is a thread with its host. It outlives the app-server: a new app-server
@@ -139,7 +143,11 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	if in.Continue != nil {
 		return c.goesOn(ctx, in)
 	}
-	return c.run(ctx, func(ctx context.Context, r *turn) error { return c.start(ctx, r, in) })
+	return c.run(ctx, func(ctx context.Context, r *turn) error {
+		err := c.start(ctx, r, in)
+		r.prompt = protocol.TextOf(in.Items)
+		return err
+	})
 }
 
 // run runs the turn that start starts.
@@ -153,6 +161,11 @@ func (c *conversation) run(ctx context.Context, start func(context.Context, *tur
 	if failed == nil {
 		r.await(ctx)
 		r.leavesNothing(ctx)
+	}
+	if ctx.Err() != nil {
+		c.saves(r.prompt)
+	}
+	if failed == nil {
 		if c.path != "" {
 			if kept := safefile.MirrorOf(c.engine.options.Store).Sync(c.path); kept != nil {
 				r.report(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is not in the store: %v", kept)})
@@ -170,6 +183,32 @@ func (c *conversation) run(ctx context.Context, start func(context.Context, *tur
 		c.window = u.ModelContextWindow
 	}
 	return err
+}
+
+// saves has Codex write the rollout of a conversation whose first turn was interrupted before the model was asked. Codex makes that
+// file late, and without it the conversation would be gone with the app-server, though its id is known.
+func (c *conversation) saves(prompt string) {
+	if c.path == "" || prompt == "" {
+		return
+	}
+	if _, err := os.Stat(c.path); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(prompt, "\uFFFD"))
+	if err != nil {
+		return
+	}
+	said := fmt.Appendf(nil, `{"type":"message","role":"user","content":[{"type":"input_text","text":%s}]}`, quoted)
+	p := apptypes.InjectParams{ThreadID: c.id, Items: []stdjson.RawMessage{said}}
+	ctx, stop := context.WithTimeout(context.Background(), controlLimit)
+	defer stop()
+	ch, err := c.engine.child(ctx)
+	if err == nil {
+		err = ch.control(ctx, apptypes.CallThreadInjectItems, p, nil)
+	}
+	if err != nil {
+		c.engine.options.Logger.Warn("codex: the conversation is not saved", "thread", c.id, "error", err)
+	}
 }
 
 // start starts a turn. If the app-server has not loaded the thread, because it is a new process or has

@@ -41,6 +41,7 @@ type turn struct {
 	cancel context.CancelFunc
 
 	started  chan struct{} // closed when the next are set, or the start has failed
+	prompt   string        // the text of its message
 	settings *settings     // of the thread's conversation
 	thread   *thread
 	app      *appclient.Turn // the turn in the app-server, which may end later; nil without one

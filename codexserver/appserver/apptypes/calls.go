@@ -183,6 +183,12 @@ type SteerParams struct {
 	ThreadID       string  `json:"threadId"`
 }
 
+// InjectParams are those of thread/inject_items: items of the provider's API that the model has in its history from then on.
+type InjectParams struct {
+	Items    []json.RawMessage `json:"items"`
+	ThreadID string            `json:"threadId"`
+}
+
 // OverruleParams are those of thread/approveGuardianDeniedAction. Event is what was denied, in a form of Codex's core: the
 // members of the review that ended and of its action, with names and words such as target_item_id.
 type OverruleParams struct {

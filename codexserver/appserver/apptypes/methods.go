@@ -18,6 +18,7 @@ const (
 	CallThreadBackgroundTerminalsList     = "thread/backgroundTerminals/list"
 	CallThreadGoalGet                     = "thread/goal/get"
 	CallThreadGoalSet                     = "thread/goal/set"
+	CallThreadInjectItems                 = "thread/inject_items"
 	CallThreadList                        = "thread/list"
 	CallThreadRead                        = "thread/read"
 	CallThreadResume                      = "thread/resume"
