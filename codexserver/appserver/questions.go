@@ -283,8 +283,8 @@ func (a *question) fileChange(p *apptypes.FileApproval) (none apptypes.Decision,
 	shown := a.turn.announce(o, false)
 	a.turn.shows(a.about.item(), shown)
 	q := protocol.PatchApprovalRequest{
-		CallID: p.ItemID, Changes: shown.Changes, Links: shown.Links, Why: shown.Why, Cwd: a.turn.settings.now.Cwd, GrantRoot: p.GrantRoot, Once: true,
-		Reason: joined(a.asker(), p.Reason),
+		CallID: p.ItemID, Changes: shown.Changes, Links: shown.Links, Why: shown.Why, Reason: joined(a.asker(), p.Reason),
+		Cwd: a.turn.settings.now.Cwd, GrantRoot: p.GrantRoot, Once: true,
 	}
 	if more := unknown(all...); more != "" {
 		q.Notes = append(q.Notes, more)

@@ -178,7 +178,10 @@ func (v *questionView) files(m protocol.PatchApprovalRequest) {
 	for _, name := range slices.Sorted(maps.Keys(m.Changes)) {
 		c := m.Changes[name]
 		to := c.MovedTo()
-		f := file{Kind: c.Kind(), Replaces: c.Replaces(), Diff: elicit.ShowText(c.Diff()), Why: plain.OneLine(cmp.Or(m.Why[name], m.Why[to]), 0)}
+		f := file{
+			Kind: c.Kind(), Replaces: c.Replaces(), Diff: elicit.ShowText(c.Diff()),
+			Why: plain.OneLine(cmp.Or(m.Why[name], m.Why[to]), 0),
+		}
 		f.Path, f.Outside = place(name, m.Cwd)
 		f.Added, f.Removed = c.Lines()
 		if to != "" {

@@ -199,8 +199,10 @@ func (f *folder) endLines(name string, size int64) bool {
 	if err != nil {
 		return false
 	}
-	for _, end := range [][]byte{[]byte("\n"), crlf} {
-		if data = bytes.ReplaceAll(bytes.ReplaceAll(data, crlf, []byte("\n")), []byte("\n"), end); int64(len(data)) == size {
+	lf := []byte("\n")
+	data = bytes.ReplaceAll(data, crlf, lf)
+	for _, data := range [][]byte{data, bytes.ReplaceAll(data, lf, crlf)} {
+		if int64(len(data)) == size {
 			return f.top.WriteFile(filepath.FromSlash(name), data, 0o600) == nil
 		}
 	}

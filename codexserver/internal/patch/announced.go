@@ -94,7 +94,8 @@ func whyUnknown(why string) string { return "what is lost there is not shown: " 
 func Announce(work Folder, changes map[string]protocol.FileChange, begun bool) *Announced {
 	work.Real = cmp.Or(work.Real, paths.Real(work.Path))
 	a := &Announced{
-		Changes: map[string]protocol.FileChange{}, Links: map[string]string{}, Why: map[string]string{}, work: work, keys: map[string]string{},
+		Changes: map[string]protocol.FileChange{}, Links: map[string]string{}, Why: map[string]string{},
+		work: work, keys: map[string]string{},
 	}
 	var files []announcedFile
 	named := map[string]int{}
@@ -321,7 +322,8 @@ func (a *Announced) Check() error {
 		same := now.real() == was.real() && now.link == was.link && now.exists() == was.exists()
 		if same && was.exists() {
 			before, after := was.place.info, now.place.info
-			same = os.SameFile(before, after) && before.Size() == after.Size() && before.ModTime().Equal(after.ModTime())
+			same = os.SameFile(before, after) && before.Size() == after.Size() &&
+				before.ModTime().Equal(after.ModTime())
 		}
 		if same && was.content != nil {
 			a.size = 0

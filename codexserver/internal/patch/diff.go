@@ -69,7 +69,8 @@ func (d *Diff) Add(p *Plan) {
 		}
 	}
 	for _, f := range d.files {
-		if i := slices.IndexFunc(p.files, func(to *plannedFile) bool { return to.moves() && to.from.shown == f.now }); i >= 0 {
+		moved := func(to *plannedFile) bool { return to.moves() && to.from.shown == f.now }
+		if i := slices.IndexFunc(p.files, moved); i >= 0 {
 			f.now, f.real = p.files[i].shown, p.files[i].place().path
 		}
 	}

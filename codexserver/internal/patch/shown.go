@@ -58,7 +58,8 @@ func (f *plannedFile) removed() string {
 }
 
 func update(before, after string, movePath *string, replaces bool) protocol.FileChange {
-	return protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: Hunks(text(before), after), MovePath: movePath, Replaces: replaces}}
+	diff := Hunks(text(before), after)
+	return protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: diff, MovePath: movePath, Replaces: replaces}}
 }
 
 // text returns what a question can show of a file's content.

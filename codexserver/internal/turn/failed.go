@@ -40,7 +40,8 @@ func (f *failures) end(m protocol.PatchApplyEnd, dropped *int) {
 			return !slices.ContainsFunc(old.paths, func(path string) bool { return !slices.Contains(paths, path) })
 		})
 	case m.Stderr != protocol.ExecDeclined && len(paths) > 0:
-		f.list = keep(append(f.list, failure{m.CallID, plain.Short(strings.TrimSpace(m.Stderr), plain.MaxWords), paths}), dropped)
+		why := plain.Short(strings.TrimSpace(m.Stderr), plain.MaxWords)
+		f.list = keep(append(f.list, failure{m.CallID, why, paths}), dropped)
 	}
 }
 
@@ -52,7 +53,9 @@ func (f *failures) forget(call string) {
 // refusals returns them for a result.
 func (f *failures) refusals() (all []protocol.Refusal) {
 	for _, one := range f.list {
-		all = append(all, protocol.Refusal{Kind: protocol.RefusedFailed, What: plain.Paths(one.paths), Why: one.why, By: "engine"})
+		all = append(all, protocol.Refusal{
+			Kind: protocol.RefusedFailed, What: plain.Paths(one.paths), Why: one.why, By: "engine",
+		})
 	}
 	return all
 }

@@ -300,7 +300,8 @@ func (t *Turn) So() protocol.TurnResult {
 func (t *Turn) so() protocol.TurnResult {
 	r := protocol.TurnResult{
 		ThreadID: plain.Short(t.place.thread, plain.MaxName), Status: t.status, Model: plain.Short(t.place.model, plain.MaxName), Rerouted: t.place.rerouted,
-		DurationMS: t.time.duration.Milliseconds(), Usage: t.tokens.shown(), Check: t.check.Check, Refused: append(slices.Clone(t.refused), t.failed.refusals()...), Truncated: t.dropped,
+		DurationMS: t.time.duration.Milliseconds(), Usage: t.tokens.shown(), Check: t.check.Check,
+		Refused: append(slices.Clone(t.refused), t.failed.refusals()...), Truncated: t.dropped,
 	}
 	for _, step := range t.plan {
 		r.Plan = append(r.Plan, protocol.PlanStep{Step: plain.Short(step.Step, plain.MaxWords), Status: plain.Short(step.Status, plain.MaxName)})
