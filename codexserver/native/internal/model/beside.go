@@ -33,7 +33,8 @@ type kept struct {
 // The members that this package knows, or that say nothing: they are not kept, and none of a file is sent.
 var (
 	knownOfMessages = []string{
-		"role", "content", "refusal", "tool_calls", "function_call", "tool_call_id", "name", "reasoning", "reasoning_content",
+		"role", "content", "refusal", "tool_calls", "function_call", "tool_call_id", "name",
+		"reasoning", "reasoning_content",
 		"id", "index", "type", "object", "audio", "annotations", "finish_reason",
 	}
 	knownOfCalls     = []string{"id", "index", "type", "function", "extra_content", "custom"}
@@ -49,7 +50,8 @@ func isKnown(name string, known []string) bool {
 func (b *beside) add(piece value, known []string) {
 	for _, member := range piece.all {
 		name := (value{raw: member.name}).text()
-		if member.name == nil || !member.has() || isKnown(name, known) || b.all[name] == nil && len(b.names) == maxNames {
+		full := b.all[name] == nil && len(b.names) == maxNames
+		if full || member.name == nil || !member.has() || isKnown(name, known) {
 			continue
 		}
 		one := b.member(name)

@@ -145,8 +145,11 @@ const noSignature = `{"google":{"thought_signature":"skip_thought_signature_vali
 // signCalls gives the first call of each message a signature that says that it has none, unless it has one.
 func (m *chatMessages) signCalls() {
 	for _, message := range m.all {
-		if len(message.ToolCalls) > 0 && message.ToolCalls[0].ExtraContent == nil && message.ToolCalls[0].Function.ThoughtSignature == nil {
-			message.ToolCalls[0].ExtraContent = jsontext.Value(noSignature)
+		if len(message.ToolCalls) == 0 {
+			continue
+		}
+		if first := &message.ToolCalls[0]; first.ExtraContent == nil && first.Function.ThoughtSignature == nil {
+			first.ExtraContent = jsontext.Value(noSignature)
 		}
 	}
 }
@@ -244,7 +247,10 @@ func (m *chatMessages) call(call protocol.FunctionCallItem) {
 	}
 	to.ToolCalls = append(to.ToolCalls, chatCall{
 		ID: call.CallID, Type: "function", ExtraContent: own.ExtraContent, Beside: allowed(own.Call, knownOfCalls),
-		Function: chatFunction{Name: call.Name, Arguments: call.Arguments, ThoughtSignature: own.ThoughtSignature, Beside: allowed(own.Function, knownOfFunctions)},
+		Function: chatFunction{
+			Name: call.Name, Arguments: call.Arguments,
+			ThoughtSignature: own.ThoughtSignature, Beside: allowed(own.Function, knownOfFunctions),
+		},
 	})
 }
 

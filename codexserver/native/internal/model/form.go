@@ -70,7 +70,10 @@ func (a *attempt) otherForm(status int, answer string) *form {
 	now := body(a.form)
 	aboutTools, tried := false, a.form.without|tooLong|tooOften|badKey|noScope
 	for _, words := range refusals {
-		if aboutTools = aboutTools || words.means == wholeSchemas && words.in(answer); tried.has(words.means) || !words.in(answer) {
+		if !words.in(answer) {
+			continue
+		}
+		if aboutTools = aboutTools || words.means == wholeSchemas; tried.has(words.means) {
 			continue
 		}
 		tried |= words.means

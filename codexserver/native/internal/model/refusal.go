@@ -177,7 +177,8 @@ func (c *Client) refused(status int, h http.Header, body []byte) error {
 	if n, err := strconv.Atoi(r.code); status == 0 && err == nil && n >= 400 && n < 600 {
 		e.Status = n
 	}
-	often := (e.Status == http.StatusBadRequest || e.Status == http.StatusForbidden) && tooOften.said(text.Head(words, maxLimitWords)+" "+r.code+" "+r.kind)
+	often := e.Status == http.StatusBadRequest || e.Status == http.StatusForbidden
+	often = often && tooOften.said(text.Head(words, maxLimitWords)+" "+r.code+" "+r.kind)
 	page, final := strings.HasPrefix(whole, "<"), !often && e.Status >= 300 && e.Status < 500 && !slices.Contains(passing, e.Status)
 	e.Elsewhere = often || slices.Contains(elsewhere, e.Status) || is(elsewhereCodes...)
 	switch {

@@ -140,7 +140,8 @@ func (m *mender) other(i int) {
 		}
 		return
 	case protocol.ReasoningItem:
-		if m.has(besideCalls) && isSigns(item) || m.has(encrypted) && item.EncryptedContent != nil && *item.EncryptedContent != "" {
+		unreadable := m.has(encrypted) && item.EncryptedContent != nil && *item.EncryptedContent != ""
+		if unreadable || m.has(besideCalls) && isSigns(item) {
 			return
 		}
 	case protocol.RawItem:

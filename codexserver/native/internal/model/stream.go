@@ -41,7 +41,8 @@ func (a *attempt) encode() (body []byte, err error) {
 func (a *attempt) refused(status int, h http.Header, said []byte) error {
 	err := a.client.refused(status, h, said)
 	later, _ := errors.AsType[*ProviderError](err)
-	if often := later != nil && later.Again && later.Elsewhere; !a.begun && !often && !errors.Is(err, ErrContextWindow) {
+	often := later != nil && later.Again && later.Elsewhere // it is about no form
+	if !a.begun && !often && !errors.Is(err, ErrContextWindow) {
 		a.other = a.otherForm(cmp.Or(status, http.StatusBadRequest), string(said))
 	}
 	return err
