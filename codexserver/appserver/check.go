@@ -32,7 +32,9 @@ func (c *conversation) Check(ctx context.Context, id, line string, limit time.Du
 	}
 	now.Sandbox.Mode = cmp.Or(now.Sandbox.Mode, protocol.SandboxReadOnly)
 	full := now.Sandbox.Mode == protocol.SandboxDangerFullAccess
-	verdict := decide.Exec(decide.Input{Policy: now.Policy, Sandbox: now.Sandbox.Mode, SandboxAvailable: c.settings.confines, Command: argv})
+	verdict := decide.Exec(decide.Input{
+		Policy: now.Policy, Sandbox: now.Sandbox.Mode, SandboxAvailable: c.settings.confines, Command: argv,
+	})
 	switch {
 	case verdict.Action == decide.Refuse:
 		return c.refuseCheck(id, argv, verdict.Reason), nil
@@ -45,7 +47,8 @@ func (c *conversation) Check(ctx context.Context, id, line string, limit time.Du
 	k := &checkRun{id: id, argv: argv, limit: limit, sandbox: now.Sandbox}
 	if verdict.Action == decide.Ask || decide.Mentions(c.engine.options.Ask, argv) {
 		q := protocol.ExecApprovalRequest{
-			Reason: "the check of the turn" + ifApproved[now.Sandbox.Mode], LeavesSandbox: outside && !full, NoSandbox: full, Confinable: !outside,
+			Reason:        "the check of the turn" + ifApproved[now.Sandbox.Mode],
+			LeavesSandbox: outside && !full, NoSandbox: full, Confinable: !outside,
 		}
 		if verdict.Reason != "" {
 			q.Reason += ": " + verdict.Reason
@@ -65,7 +68,9 @@ func (c *conversation) Check(ctx context.Context, id, line string, limit time.Du
 	if after.Action != decide.Ask {
 		return why, nil
 	}
-	c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the check, exit code %d: %s", res.ExitCode, run.FormatOutput(res.Stderr))})
+	c.host.Emit(protocol.BackgroundEvent{
+		Message: fmt.Sprintf("the sandbox stopped the check, exit code %d: %s", res.ExitCode, run.FormatOutput(res.Stderr)),
+	})
 	refused, err := c.askCheck(ctx, k, protocol.ExecApprovalRequest{Reason: after.Reason, LeavesSandbox: true})
 	if err != nil || refused != "" {
 		return why, err
@@ -87,13 +92,16 @@ type checkRun struct {
 
 // refuseCheck reports that a check is not run, and returns why.
 func (c *conversation) refuseCheck(id string, argv []string, why string) string {
-	c.host.Emit(protocol.BackgroundEvent{Refused: &protocol.Refused{Command: argv, Cwd: c.settings.now.Cwd, Reason: why, CallID: id}})
+	refused := &protocol.Refused{Command: argv, Cwd: c.settings.now.Cwd, Reason: why, CallID: id}
+	c.host.Emit(protocol.BackgroundEvent{Refused: refused})
 	return why
 }
 
 // askCheck asks whether a check may run, and returns why it may not. A rule lets it run outside of the sandbox only as it lets
 // a command of the native engine: with programs and an environment that no command can have written.
-func (c *conversation) askCheck(ctx context.Context, k *checkRun, q protocol.ExecApprovalRequest) (why string, err error) {
+func (c *conversation) askCheck(
+	ctx context.Context, k *checkRun, q protocol.ExecApprovalRequest,
+) (why string, err error) {
 	dir := c.settings.now.Cwd
 	q.CallID, q.Command, q.Cwd, q.FromEngine, q.Once = k.id, k.argv, dir, true, true
 	shown := run.HoldFolders(dir)
@@ -121,7 +129,8 @@ func (c *conversation) leaveByRule(k *checkRun, named []string) (why string, err
 		return c.refuseCheck(k.id, k.argv, "a rule lets it run outside the sandbox, but it is more than plain commands"), nil
 	}
 	now, environ := &c.settings.now, os.Environ()
-	roots := box.AskedRoots(protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: now.Sandbox.WritableRoots}, now.Cwd, environ)
+	writes := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: now.Sandbox.WritableRoots}
+	roots := box.AskedRoots(writes, now.Cwd, environ)
 	start, environ, err := c.engine.programs.Outside(k.argv, commands, now.Cwd, environ, named, roots...)
 	if err != nil {
 		return c.refuseCheck(k.id, k.argv, "a rule lets it run outside the sandbox, but "+err.Error()), nil

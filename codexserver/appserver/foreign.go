@@ -117,11 +117,13 @@ func (t *thread) stop(turn, why string) {
 		_, _ = t.pause(ctx) // over and Stop look again
 		for {
 			c.run.Go(func() {
-				_ = c.app.Call(ctx, apptypes.CallTurnInterrupt, apptypes.InterruptParams{ThreadID: t.id, TurnID: turn}, nil)
+				p := apptypes.InterruptParams{ThreadID: t.id, TurnID: turn}
+				_ = c.app.Call(ctx, apptypes.CallTurnInterrupt, p, nil)
 			})
 			select {
 			case <-ended: // Codex would keep its commands for a later turn
-				_ = c.app.Call(ctx, apptypes.CallThreadBackgroundTerminalsClean, apptypes.ThreadRef{ThreadID: t.id}, nil)
+				p := apptypes.ThreadRef{ThreadID: t.id}
+				_ = c.app.Call(ctx, apptypes.CallThreadBackgroundTerminalsClean, p, nil)
 				return
 			case <-c.gone:
 				return

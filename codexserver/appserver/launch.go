@@ -80,7 +80,9 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string, policy p
 
 // talk starts a program unless a command can write it. Codex searches git in the PATH, and npm's batch file node, so it gets
 // no folder there that commands can write. It returns the environment of the program.
-func (e *Engine) talk(ctx context.Context, t run.Talk, path string, args ...string) (conn *run.Conn, environ []string, err error) {
+func (e *Engine) talk(
+	ctx context.Context, t run.Talk, path string, args ...string,
+) (conn *run.Conn, environ []string, err error) {
 	cmd := exec.Command(path, args...)
 	var whole string
 	cmd.Env, whole = e.programs.Environ(e.environment())

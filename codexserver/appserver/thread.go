@@ -59,7 +59,9 @@ func (s *settings) choice(id string) *threadfile.Thread {
 
 // openThread starts a thread, or resumes it if the parameters name one. It returns an error if a model would decide about approvals
 // although a person is to.
-func (e *Engine) openThread(ctx context.Context, c *child, p *apptypes.ThreadParams, said *news) (r apptypes.ThreadReply, err error) {
+func (e *Engine) openThread(
+	ctx context.Context, c *child, p *apptypes.ThreadParams, said *news,
+) (r apptypes.ThreadReply, err error) {
 	method := apptypes.CallThreadStart
 	if p.ThreadID != "" {
 		method = apptypes.CallThreadResume
@@ -108,7 +110,9 @@ func (e *Engine) begin(ctx context.Context, c *child, id string, s *settings, ho
 	if err := e.reaches(s.now.Cwd, &s.now.Sandbox, c.home); err != nil {
 		return nil, err
 	}
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, settings: s, path: r.Thread.Path, model: r.Model, news: said}
+	conv := &conversation{
+		engine: e, id: r.Thread.ID, host: host, settings: s, path: r.Thread.Path, model: r.Model, news: said,
+	}
 	s.writes = box.Writable(s.now.Sandbox, s.now.Cwd, os.Environ())
 	c.load(conv.id, said)
 	word := s.now.Policy
@@ -271,7 +275,7 @@ type thread struct {
 
 	// Of a conversation:
 	turn    *turn                    // the running one, or nil
-	foreign map[string]chan struct{} // closed when they have ended, by the ids of the turns that are being ended: see foreign.go
+	foreign map[string]chan struct{} // the turns that are being ended, by id; closed at the end: see foreign.go
 	news    *news
 	pausing chan struct{} // is full while a goal is paused
 

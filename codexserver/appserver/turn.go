@@ -266,7 +266,7 @@ func (r *turn) ends() (cleared <-chan struct{}) {
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
 		defer stop()
 		soon, cancel := context.WithTimeout(ctx, steerLimit)
-		_, _ = r.thread.pause(soon) // or else the interrupt begins the next turn; a goal that is set after this is paused when it is
+		_, _ = r.thread.pause(soon) // or else the interrupt begins the next turn; see goalSet about a later one
 		cancel()
 		for thread, turn := range r.turns() {
 			if turn != "" {

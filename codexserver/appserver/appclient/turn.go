@@ -222,7 +222,8 @@ func (c *Client) pass(t *Turn, method string, n *apptypes.Note) {
 
 // foreign reports the begin and the end of a turn that Begin did not begin.
 func (c *Client) foreign(method string, n *apptypes.Note) {
-	if c.options.Foreign != nil && n.Turn != nil && (method == apptypes.NoteTurnStarted || method == apptypes.NoteTurnCompleted) {
+	begunOrEnded := method == apptypes.NoteTurnStarted || method == apptypes.NoteTurnCompleted
+	if c.options.Foreign != nil && n.Turn != nil && begunOrEnded {
 		c.options.Foreign(method, n)
 	}
 }
