@@ -115,7 +115,8 @@ func TestDeadlineBare(t *testing.T) {
 		want               time.Duration
 	}{
 		{"", "", 50 * time.Second}, {" ", "", 50 * time.Second}, {"", `"traceparent":"x"`, 50 * time.Second},
-		{"", `"progressToken":0`, time.Minute}, {`"roots":{}`, "", time.Minute}, {`"elicitation":{}`, "", time.Minute},
+		{"", `"progressToken":0`, time.Minute + 30*time.Millisecond}, // after the last progress
+		{`"roots":{}`, "", time.Minute}, {`"elicitation":{}`, "", time.Minute},
 		{`"extensions":{}`, "", time.Minute}, {`"future":1`, "", time.Minute},
 	} {
 		bubble(t, tt.capabilities+tt.more, func(t *testing.T) {

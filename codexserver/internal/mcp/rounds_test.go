@@ -222,12 +222,13 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestQuestionForm checks the form of a question, and when it is sent: 20 ms after the first open one.
+// TestQuestionForm checks the form of a question, and when it is sent: 20 ms after the first open one, and 30 ms after the
+// last progress.
 func TestQuestionForm(t *testing.T) {
 	play(t, nil, func(t *testing.T, c *host, w *servertest.Worker) {
 		begin := time.Now()
 		a := c.codex("a+b")
-		must.Equal(t, "asked after", 20*time.Millisecond, time.Since(begin))
+		must.Equal(t, "asked after", 30*time.Millisecond, time.Since(begin))
 		for key, r := range a.InputRequests {
 			var q struct {
 				Method string
