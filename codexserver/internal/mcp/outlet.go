@@ -84,6 +84,7 @@ func (o *outlet) detach(ctx context.Context) {
 	select {
 	case <-time.After(rest):
 	case <-ctx.Done():
+	case <-o.session.ctx.Done():
 	}
 }
 
