@@ -16,7 +16,6 @@ func (p *Peer) read() {
 			go p.read()
 		}
 	}()
-	growStack(0)
 	for {
 		goOn, err := p.took(p.t.Read(&p.ctx.conn))
 		switch r := p.mine; {
