@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -162,7 +163,7 @@ func TestCheckIsLetOutByARule(t *testing.T) {
 	for line, want := range map[string]string{"true": "", "true >x": "more than plain commands", "./planted": "a rule lets it run outside the sandbox, but"} {
 		inBubble(t, line, func(t *testing.T, f *fake) {
 			f.cwd = t.TempDir()
-			must.OK(t, os.WriteFile(filepath.Join(f.cwd, "planted"), []byte("#!/bin/sh\n"), 0o700))
+			must.OK(t, testenv.WriteProgram(filepath.Join(f.cwd, "planted"), []byte("#!/bin/sh\n")))
 			sent := f.executes("touch: cannot touch '"+filepath.Join(f.cwd, "x")+"': Read-only file system\n", "")
 			h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
 				return elicit.Outcome{Decision: elicit.Approved, Ruled: true}
