@@ -244,11 +244,14 @@ func TestDeadlineWithoutATask(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(home, "codex-mcp"), nil, 0o600); err != nil { // in place of the folder
 			t.Fatal(err)
 		}
-		o := &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: 20 * time.Second}, Calls: codexserver.CallOptions{Patience: time.Minute}}
+		const patience = time.Minute + time.Second // not when progress comes, which the answer would follow
+		o := &codexserver.Options{
+			Home: home, Tasks: codexserver.TaskOptions{Grace: 20 * time.Second}, Calls: codexserver.CallOptions{Patience: patience},
+		}
 		o.Changes.Read = new(false)
 		c := connectModern(t, (&servertest.Worker{}).Engine(), o)
 		c.capabilities = withTasks
-		took(t, time.Minute, func() {
+		took(t, patience, func() {
 			if a := c.codex("wait:2m say:end"); !strings.HasPrefix(a.text(), "Still running: thinking · 1m") {
 				t.Errorf("%s", a.text())
 			}
