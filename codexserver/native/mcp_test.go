@@ -326,7 +326,13 @@ func TestEnvironmentOfMCPServers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "environ")
-			b := setup(t, fmt.Sprintf("---\n[mcp_servers.toy]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"env >%s; PLAY='mcp server' exec %s\"]\n%s\n", file, os.Args[0], tt.config), native.Limits{}, providertest.Say("ok"))
+			config := fmt.Sprintf(`---
+[mcp_servers.toy]
+command = "/bin/sh"
+args = ["-c", "env >\"$1\"; PLAY='mcp server' exec \"$0\"", %q, %q]
+%s
+`, os.Args[0], file, tt.config)
+			b := setup(t, config, native.Limits{}, providertest.Say("ok"))
 			b.engine = open(t, native.Options{CodexHome: b.home, Environ: environ})
 			h := &host{}
 			turn(t, b.start(t, h, protocol.Config{}), say("hi"))
@@ -335,7 +341,7 @@ func TestEnvironmentOfMCPServers(t *testing.T) {
 			}
 			var got []string
 			if tt.warning == "" {
-				got = strings.Fields(string(read(t, file)))
+				got = strings.Split(strings.TrimSpace(string(read(t, file))), "\n")
 			}
 			got = slices.DeleteFunc(got, func(entry string) bool {
 				name, _, _ := strings.Cut(entry, "=")
