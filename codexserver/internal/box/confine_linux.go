@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -29,6 +28,7 @@ func lacks() error {
 type rules struct {
 	ruleset *os.File // of Landlock
 	limits  limits
+	roots   *Roots
 }
 
 // compile makes the rules. They are about the folders themselves: one that takes the name of one later is not writable.
@@ -43,6 +43,7 @@ func (c *Confinement) compile() (err error) {
 	if c.policy.Mode == protocol.SandboxReadOnly {
 		c.rules.limits |= readOnly
 	}
+	c.rules.roots = &c.roots
 	var net uint64
 	if c.hosts && abi >= abiNet { // the second lock beside the filter
 		net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
@@ -51,24 +52,43 @@ func (c *Confinement) compile() (err error) {
 	return err
 }
 
-// apply is Apply without a helper. The words are the limits, and the descriptor is the Landlock ruleset.
+// apply is Apply without a helper. The words are the plan, and the descriptor is the Landlock ruleset. That of a command
+// with rooms is its own, because the launcher adds to it.
 func (r rules) apply(cmd *exec.Cmd) (string, error) {
-	cmd.ExtraFiles = []*os.File{r.ruleset}
-	return strconv.Itoa(int(r.limits)), nil
+	p, ruleset := plan{limits: r.limits}, r.ruleset
+	if RoomsAvailable() == nil {
+		p.limits |= rooms
+		p.files = run.OriginalFiles()
+		p.keepShm = inShm(append([]string{cmd.Dir, run.Value(cmd.Env, "TMPDIR")}, r.roots.Paths...)...)
+		var err error
+		if ruleset, err = newRuleset(landlockABI(), 0, r.roots.folders); err != nil {
+			return "", err
+		}
+	}
+	cmd.ExtraFiles = []*os.File{ruleset}
+	return p.words(), nil
 }
 
 // Main must be the first statement of a program that starts commands. It returns, but not in a launcher.
 func Main() {
-	run.Main(func(words string, fd int, start func() error) error {
-		bits, err := strconv.ParseUint(words, 10, 8)
+	run.Main(func(words string, fd int, start func(*run.Rooms) error) error {
+		p, err := readPlan(words)
 		if err != nil {
-			return fmt.Errorf("sandbox: the limits: %w", err)
+			return fmt.Errorf("sandbox: the plan: %w", err)
+		}
+		if p.limits&rooms != 0 {
+			rooms, err := p.rooms(fd)
+			if err == nil {
+				err = start(rooms)
+			}
+			return err
 		}
 		var s *supervisor
-		if limits(bits)&hosts != 0 {
+		if p.limits&hosts != 0 {
 			s = &supervisor{server: fd + 1}
 		}
-		return rules{os.NewFile(uintptr(fd), "ruleset"), limits(bits)}.supervised(s, start)
+		r := rules{ruleset: os.NewFile(uintptr(fd), "ruleset"), limits: p.limits}
+		return r.supervised(s, func() error { return start(nil) })
 	})
 }
 

@@ -55,3 +55,6 @@ func Main() { run.Main(nil) }
 
 // HideProcess does nothing on this system.
 func HideProcess() error { return nil }
+
+// RoomsAvailable returns why commands cannot have rooms: other systems have none.
+func RoomsAvailable() error { return unavailable("namespaces need Linux") }

@@ -13,21 +13,28 @@
 //
 // # On Linux
 //
+// A command has namespaces of its own, its rooms, where the system gives them: of mounts, processes and System V IPC, and
+// without network access of the network. A list of steps furnishes them: a /proc, terminals, /dev/shm and a loopback
+// that are not the machine's. So what stays inside is not refused. All of them or none: [RoomsAvailable] tries it once.
+// What follows holds with and without them; sockets with a name, which are the machine's, are refused without network
+// access.
+//
 // The sandbox needs a kernel with Landlock and seccomp. It restricts one OS thread, which starts the command and then
 // ends. The command and all its descendants inherit the restrictions; the server never has them.
 //
 //   - Landlock denies writing, removing, renaming and truncating outside the
 //     roots, reading devices such as other terminals, and reading the memory, the
 //     environment and the descriptors of processes outside the command.
-//   - seccomp denies connecting and every socket but local pairs and listeners,
-//     memory and queues shared with others, changing the limits, priority and
+//   - seccomp denies, without rooms, connecting and every socket but local pairs and listeners, and
+//     memory and queues shared with others. With them it denies local sockets but pairs. It denies changing the limits, priority and
 //     processors of others, setuid files, file attributes, new user namespaces,
 //     io_uring, and the calls that administer the machine. Without roots it also denies
 //     changing modes, owners, times and extended attributes.
 //   - The command gets no new privileges, and loses the capabilities that would
 //     circumvent all this.
 //
-// The starting thread of a command belongs to a launcher, and that of git to the server. Until it ends it has the
+// With rooms the restrictions are the command's own, from just before its program is executed. Without,
+// the starting thread of a command belongs to a launcher, and that of git to the server. Until it ends it has the
 // command's confinement, and Landlock lets the command reach it. So from its first use on the sandbox makes the whole
 // process undumpable, see PR_SET_DUMPABLE in prctl(2): the process leaves no core, and debuggers of the same user
 // cannot attach to it. The command's filter also denies signals to the thread. [HideProcess] makes a server undumpable
@@ -57,7 +64,8 @@
 // times and extended attributes of its user's files outside the roots, and write into a .git in them. A hard link
 // inside a root is a file of that root. Before Landlock's ninth version a command with network access can connect to
 // named sockets, such as that of a container engine. Before its sixth version a command can signal every process of the
-// user, such as the server and its launcher. A command can read the command lines of other processes.
+// user, such as the server and its launcher, if it has no rooms. Without rooms it can read the command lines of other
+// processes.
 //
 // Where a system lacks what the sandbox needs, Confine fails and names it. A confinement is
 // never weaker than requested.

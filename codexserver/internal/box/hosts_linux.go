@@ -102,14 +102,25 @@ func (h *Hosts) Apply(cmd *exec.Cmd) (words string, err error) {
 		return "", err
 	}
 	h.done.Go(h.accept)
-	words, err = rules{h.rules.ruleset, h.rules.limits | hosts}.apply(cmd)
+	r := h.rules
+	r.limits |= hosts
+	words, err = r.apply(cmd)
 	cmd.ExtraFiles = append(cmd.ExtraFiles, h.theirs)
 	return words, err
 }
 
-// accept serves the sockets that the launcher sends.
+// accept serves the sockets of the command: those that the launcher sends, or those of the listener that it sends.
 func (h *Hosts) accept() {
 	places := make(chan struct{}, maxSockets)
+	serve := func(socket net.Conn) {
+		places <- struct{}{} // what comes meanwhile waits
+		h.done.Go(func() {
+			defer func() { <-places }()
+			defer socket.Close()
+			defer context.AfterFunc(h.ctx, func() { _ = socket.Close() })()
+			h.Serve(socket)
+		})
+	}
 	rights := make([]byte, unix.CmsgSpace(4))
 	for {
 		_, n, _, _, err := h.ours.ReadMsgUnix(make([]byte, 1), rights)
@@ -121,15 +132,31 @@ func (h *Hosts) accept() {
 		if err != nil || len(fds) != 1 {
 			return
 		}
-		places <- struct{}{} // what comes meanwhile waits
-		h.done.Go(func() {
-			defer func() { <-places }()
-			if socket, err := connOf(fds[0]); err == nil {
-				defer socket.Close()
-				defer context.AfterFunc(h.ctx, func() { _ = socket.Close() })()
-				h.Serve(socket)
-			}
-		})
+		if listens, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err == nil && listens != 0 {
+			h.listen(fds[0], serve)
+			return
+		}
+		if socket, err := connOf(fds[0]); err == nil {
+			serve(socket)
+		}
+	}
+}
+
+// listen serves what a listener accepts, until Close.
+func (h *Hosts) listen(fd int, serve func(net.Conn)) {
+	f := os.NewFile(uintptr(fd), "listener")
+	l, err := net.FileListener(f)
+	_ = f.Close()
+	if err != nil {
+		return
+	}
+	defer context.AfterFunc(h.ctx, func() { _ = l.Close() })()
+	for {
+		socket, err := l.Accept()
+		if err != nil {
+			return
+		}
+		serve(socket)
 	}
 }
 

@@ -130,6 +130,28 @@ var hostProbes = map[string]func(args []string) error{
 		}
 		return err
 	},
+	"many connections": func([]string) error { // the test looks how many are served
+		var all []int
+		defer func() {
+			for _, fd := range all {
+				unix.Close(fd)
+			}
+		}()
+		for range 64 + 8 {
+			fd, err := given(unix.SOCK_NONBLOCK)
+			if err != nil {
+				break // the rest would be refused, too
+			}
+			all = append(all, fd)
+			_ = unix.Connect(fd, &unix.SockaddrInet4{Port: 3128, Addr: [4]byte{127, 0, 0, 1}})
+			_, _ = unix.Write(fd, []byte("x"))
+		}
+		for _, fd := range all {
+			unix.Close(fd)
+		}
+		all = nil
+		return use()
+	},
 	"signals": func([]string) error { // of a timer to the caller, and of the ends of orphans to the launcher
 		orphans := exec.Command("sh", "-c", "for i in $(seq 500); do (: &); done")
 		_, err := unix.Setitimer(unix.ITIMER_REAL, unix.MakeItimerval(500*time.Microsecond, 500*time.Microsecond))
@@ -160,19 +182,17 @@ var hostKinds = []kind{
 		{name: "use it while not dumpable", probe: []string{"not dumpable"}, hosts: "ok"},
 	}},
 	{"connect to another address, by IPv4 or IPv6, also one that changes meanwhile", []row{
-		{name: "IPv4", probe: []string{"call", "connect", "socket:0", "words:@address,0", "16"}, hosts: "EPERM"},
-		{name: "IPv4, long", probe: []string{"call", "connect", "socket:0", "words:@address,0,0,0,0,0,0,0", "64"}, hosts: "EPERM"},
-		{name: "IPv4, short", probe: []string{"call", "connect", "socket:0", "words:@address,0", "8"}, hosts: "EPERM"},
-		{name: "IPv4 in IPv6", probe: []string{"call", "connect", "socket:0", "words:0x5000000a,0,0x0100007fffff0000,0", "28"}, hosts: "EPERM"},
-		{name: "nothing", probe: []string{"call", "connect", "socket:0", "words:0,0", "16"}, hosts: "EPERM"},
-		{name: "a local name", probe: []string{"call", "connect", "socket:0", "words:0x4141414141410001,0", "16"}, hosts: "EPERM"},
-		{name: "fast open", probe: []string{"call", "sendto", "socket:0", "words:0", "1", "0x20000000", "words:@address,0", "16"}, hosts: "EPERM"},
-		{name: "an address that another thread changes", probe: []string{"another thread changes the address", "@address"}, hosts: "ok", guards: true},
+		{name: "IPv4", inside: "ECONNREFUSED", probe: []string{"call", "connect", "socket:0", "words:@address,0", "16"}, hosts: "EPERM"},
+		{name: "IPv4, long", inside: "ECONNREFUSED", probe: []string{"call", "connect", "socket:0", "words:@address,0,0,0,0,0,0,0", "64"}, hosts: "EPERM"},
+		{name: "IPv4, short", inside: "EINVAL", probe: []string{"call", "connect", "socket:0", "words:@address,0", "8"}, hosts: "EPERM"},
+		{name: "IPv4 in IPv6", inside: "EAFNOSUPPORT", probe: []string{"call", "connect", "socket:0", "words:0x5000000a,0,0x0100007fffff0000,0", "28"}, hosts: "EPERM"},
+		{name: "a local name", inside: "EAFNOSUPPORT", probe: []string{"call", "connect", "socket:0", "words:0x4141414141410001,0", "16"}, hosts: "EPERM"},
+		{name: "fast open", inside: "ECONNREFUSED", probe: []string{"call", "sendto", "socket:0", "words:0", "1", "0x20000000", "words:@address,0", "16"}, hosts: "EPERM"},
+		{name: "an address that another thread changes", outside: true, probe: []string{"another thread changes the address", "@address"}, hosts: "ok", guards: true},
 	}},
-	{"bind, listen, accept", []row{
-		{name: "bind to the proxy's address", probe: []string{"call", "bind", "socket:0", "words:0x0100007f380c0002,0", "16"}, hosts: "EPERM"},
-		{name: "bind to IPv6", probe: []string{"call", "bind", "socket:0", "words:10,0,0x0100000000000000,0", "28"}, hosts: "EPERM"},
-		{name: "listen", probe: []string{"call", "listen", "socket:0", "1"}, hosts: "EINVAL"},
+	{"bind to the proxy's address, or accept what comes there", []row{
+		{name: "bind to the proxy's address", inside: "EADDRINUSE", probe: []string{"call", "bind", "socket:0", "words:0x0100007f380c0002,0", "16"}, hosts: "EPERM"},
+		{name: "bind to IPv6", inside: "EAFNOSUPPORT", probe: []string{"call", "bind", "socket:0", "words:10,0,0x0100000000000000,0", "28"}, hosts: "EPERM"},
 		{name: "accept", probe: []string{"call", "accept", "socket:0", "0", "0"}, hosts: "EINVAL"},
 	}},
 	{"make a datagram, raw, ICMP, SCTP, MPTCP, netlink or vsock socket", []row{ // as without hosts, and these
@@ -186,19 +206,22 @@ var hostKinds = []kind{
 		{name: "descriptors", probe: []string{"descriptors for the server"}, hosts: "ok", guards: true}, // they are dropped
 	}},
 	{"have the server serve more than 64 sockets at a time", []row{
-		{name: "many", probe: []string{"many"}, hosts: "ok", guards: true}, // and after them one
+		{name: "many", outside: true, probe: []string{"many"}, hosts: "ok", guards: true}, // and after them one
+		{name: "many connections", probe: []string{"many connections"}, hosts: "ok", guards: true},
 	}},
 	{"", []row{
-		{name: "no memory for an address", probe: []string{"call", "connect", "socket:0", "16", "16"}, hosts: "ok"}, // nothing is done
+		{name: "nothing", inside: "ok", probe: []string{"call", "connect", "socket:0", "words:0,0", "16"}, hosts: "EPERM"},
+		{name: "listen", inside: "ok", probe: []string{"call", "listen", "socket:0", "1"}, hosts: "EINVAL"},
+		{name: "no memory for an address", inside: "EFAULT", probe: []string{"call", "connect", "socket:0", "16", "16"}, hosts: "ok"}, // nothing is done
 		{name: "an option of TCP", probe: []string{"call", "setsockopt", "socket:0", "6", "1", "words:1", "4"}, hosts: "ok"},
 		{name: "status of a socket", probe: []string{"returns", "2", "fcntl", "socket:0x80000", "3"}, hosts: "ok"},
 		{name: "status of a socket that does not wait", probe: []string{"returns", "0x802", "fcntl", "socket:0x800", "3"}, hosts: "ok"},
 		{name: "descriptor of a socket that programs inherit", probe: []string{"returns", "0", "fcntl", "socket:0x800", "1"}, hosts: "ok"},
 		{name: "descriptor of a socket that they do not", probe: []string{"returns", "1", "fcntl", "socket:0x80800", "1"}, hosts: "ok"},
 		{name: "signals meanwhile", probe: []string{"signals"}, hosts: "ok"},
-		{name: "a server in the sandbox", probe: []string{"a server in the sandbox"}, hosts: "ok"},
-		{name: "bind a local name as long as an address of IPv4", probe: []string{"bind", "13-characters"}, hosts: "ok"},
-		{name: "bind a local name as long as an address of IPv6", probe: []string{"bind", "twenty-five-characters-xx"}, hosts: "ok"},
+		{name: "a server in the sandbox", outside: true, probe: []string{"a server in the sandbox"}, hosts: "ok"},
+		{name: "bind a local name as long as an address of IPv4", outside: true, probe: []string{"bind", "13-characters"}, hosts: "ok"},
+		{name: "bind a local name as long as an address of IPv6", outside: true, probe: []string{"bind", "twenty-five-characters-xx"}, hosts: "ok"},
 	}},
 }
 

@@ -48,15 +48,20 @@ func landlockABI() int {
 	return int(v)
 }
 
+// handledBy returns the rights that a version takes away.
+func handledBy(abi int) (all uint64) {
+	for since, rights := range handled {
+		if abi >= since {
+			all |= rights
+		}
+	}
+	return all
+}
+
 // newRuleset makes a Landlock ruleset that leaves roots writable, and everything but devices readable, and denies the
 // rights net of the network.
 func newRuleset(abi int, net uint64, roots []*folder) (*os.File, error) {
-	attr := unix.LandlockRulesetAttr{Handled_access_net: net}
-	for since, rights := range handled {
-		if abi >= since {
-			attr.Handled_access_fs |= rights
-		}
-	}
+	attr := unix.LandlockRulesetAttr{Handled_access_net: net, Handled_access_fs: handledBy(abi)}
 	if abi >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}

@@ -51,14 +51,30 @@ func refusals(l limits, thread uint32) map[uint32][]refusal {
 	deny := func(tests []test, numbers ...uint32) { refuse(unix.EPERM, tests, numbers...) }
 	type all = []test
 
-	deny(nil, slices.Concat(admin, sharedIPC)...)
+	deny(nil, admin...)
+	if l&rooms == 0 {
+		deny(nil, sharedIPC...)
+	}
 	if l&readOnly != 0 {
 		deny(nil, slices.Concat(attributes, legacyAttributes)...)
 	}
 	if l&hosts != 0 { // the first that holds counts, and what remains is as without
 		askLauncher(do)
 	}
-	if l&network == 0 { // only local sockets with a connected peer: a datagram could be sent to any name
+	switch {
+	case l&network != 0:
+	case l&rooms != 0: // the network is the command's own, but sockets with a name on the disk are the machine's
+		deny(all{{0, isNot, unix.AF_INET}, {0, isNot, unix.AF_INET6}, {0, isNot, unix.AF_NETLINK}}, unix.SYS_SOCKET)
+		deny(all{{0, is, unix.AF_NETLINK}, {2, isNot, unix.NETLINK_ROUTE}}, unix.SYS_SOCKET) // by which programs list addresses
+		const kinds = 0xf
+		deny(all{{0, isNot, unix.AF_NETLINK}, {1, hasNo, unix.SOCK_STREAM | unix.SOCK_DGRAM}}, unix.SYS_SOCKET)
+		deny(all{{0, isNot, unix.AF_NETLINK}, {1, has, kinds &^ (unix.SOCK_STREAM | unix.SOCK_DGRAM)}}, unix.SYS_SOCKET)
+		deny(all{{0, isNot, unix.AF_NETLINK}, {1, has, unix.SOCK_STREAM}, {1, has, unix.SOCK_DGRAM}}, unix.SYS_SOCKET) // SOCK_RAW
+		deny(all{{0, isNot, unix.AF_NETLINK}, {2, isNot, 0}, {2, isNot, unix.IPPROTO_TCP}, {2, isNot, unix.IPPROTO_UDP}}, unix.SYS_SOCKET)
+		deny(all{{0, isNot, unix.AF_UNIX}}, unix.SYS_SOCKETPAIR)
+		deny(all{{1, hasNo, 1}}, unix.SYS_SOCKETPAIR) // a datagram could be sent to any name
+		deny(all{{1, has, 10}}, unix.SYS_SOCKETPAIR)
+	default: // only local sockets with a connected peer
 		deny(nil, unix.SYS_CONNECT)
 		deny(all{{0, isNot, unix.AF_UNIX}}, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR)
 		deny(all{{1, hasNo, 1}}, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR) // what remains is SOCK_STREAM, 1, and SOCK_SEQPACKET, 5
@@ -98,14 +114,16 @@ func refusals(l limits, thread uint32) map[uint32][]refusal {
 		deny(all{{1, is, control}}, unix.SYS_IOCTL)
 	}
 
-	// No signals to the thread.
-	deny(all{{0, is, thread}}, unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_PIDFD_OPEN)
-	deny(all{{1, is, thread}}, unix.SYS_TGKILL, unix.SYS_RT_TGSIGQUEUEINFO)
+	// No signals to the thread, unless it becomes the command.
+	if thread != 0 {
+		deny(all{{0, is, thread}}, unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_PIDFD_OPEN)
+		deny(all{{1, is, thread}}, unix.SYS_TGKILL, unix.SYS_RT_TGSIGQUEUEINFO)
+		deny(all{{1, is, unix.F_SETOWN}, {2, is, thread}}, unix.SYS_FCNTL)
+	}
 	// This call also takes the folder of a thread, which a filter cannot see. Without it, libraries signal by process id.
 	refuse(unix.ENOSYS, nil, unix.SYS_PIDFD_SEND_SIGNAL)
 	// A file can be set to send a signal to a thread.
 	deny(all{{1, is, unix.F_SETOWN_EX}}, unix.SYS_FCNTL)
-	deny(all{{1, is, unix.F_SETOWN}, {2, is, thread}}, unix.SYS_FCNTL)
 	return calls
 }
 

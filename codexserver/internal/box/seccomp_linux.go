@@ -23,7 +23,8 @@ const (
 	network  limits = 1 << iota // leaves the network open
 	truncate                    // denies truncation, which Landlock does not see before its third version
 	readOnly                    // denies changing what belongs to files, in every folder
-	hosts                       // has the launcher answer for sockets of TCP; never with network
+	hosts                       // lets the command ask for hosts; never with network
+	rooms                       // the command has rooms, see [run.Rooms]
 )
 
 // filter builds the program that the kernel runs for each system call and, when it is installed, for each possible one,

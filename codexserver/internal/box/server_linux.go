@@ -39,13 +39,17 @@ func dropPrying() error {
 		return fmt.Errorf("capabilities: %w", err)
 	}
 	for _, capability := range prying {
-		set, rest := &sets[capability/32], ^(uint32(1) << (capability % 32))
-		set.Effective &= rest
-		set.Permitted &= rest
-		set.Inheritable &= rest // and with it what is ambient
+		dropFrom(&sets, capability)
 	}
 	if err := unix.Capset(&header, &sets[0]); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
 	}
 	return nil
+}
+
+func dropFrom(sets *[2]unix.CapUserData, capability int) {
+	set, rest := &sets[capability/32], ^(uint32(1) << (capability % 32))
+	set.Effective &= rest
+	set.Permitted &= rest
+	set.Inheritable &= rest // and with it what is ambient
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -36,7 +37,7 @@ var whole = flag.Bool("whole", nightly.Tests(), "run more commands at the same t
 func TestTable(t *testing.T) {
 	processes, others := boxtest.Starter(t), others(t)
 	others["@suid"] = os.Getenv(suidVar)
-	isRoot := os.Getuid() == 0
+	isRoot, inRooms := os.Getuid() == 0, box.RoomsAvailable() == nil
 	if !isRoot {
 		t.Run("root", func(t *testing.T) { t.Skip("only root can run these rows, and make a program of root") })
 	}
@@ -50,7 +51,7 @@ func TestTable(t *testing.T) {
 			var all []attempt
 			for _, kind := range slices.Concat(hostKinds, kinds) {
 				for _, row := range kind.rows {
-					if row.want(mode) == "" || row.user && (isRoot || others["@suid"] == "") || row.root && !isRoot {
+					if row.want(mode, inRooms) == "" || row.outside && inRooms || row.user && (isRoot || others["@suid"] == "") || row.root && !isRoot {
 						continue
 					}
 					rows, all = append(rows, row), append(all, attempt{fixture(t), row.probe})
@@ -59,8 +60,8 @@ func TestTable(t *testing.T) {
 			try(t, processes, mode, others, all[:1]) // what is opened once
 			before := descriptors(t)
 			for i, got := range try(t, processes, mode, others, all) {
-				if !slices.Contains(strings.Split(rows[i].want(mode), "|"), got) {
-					t.Errorf("%s: %s, want %s", rows[i].name, got, rows[i].want(mode))
+				if want := rows[i].want(mode, inRooms); !slices.Contains(strings.Split(want, "|"), got) {
+					t.Errorf("%s: %s, want %s", rows[i].name, got, want)
 				}
 			}
 			const some = 10 // of its own, which come and go; a command has handed it 400
@@ -86,17 +87,18 @@ func descriptors(t *testing.T) int {
 // These stand for workspace-write with a network by the host, and with network access.
 const withHosts, online protocol.SandboxMode = "hosts", "online"
 
-// want returns what the row's attempt must come to in a mode, "" if it is not made there.
-func (r row) want(mode protocol.SandboxMode) string {
+// want returns what the row's attempt must come to in a mode, with rooms or without, "" if it is not made there.
+func (r row) want(mode protocol.SandboxMode, inRooms bool) string {
+	confined := map[protocol.SandboxMode]string{
+		withHosts: cmp.Or(r.hosts, r.write), protocol.SandboxReadOnly: r.readOnly, protocol.SandboxWorkspaceWrite: r.write,
+	}
 	switch {
-	case mode == withHosts:
-		return cmp.Or(r.hosts, r.write)
+	case inRooms && r.inside != "" && confined[mode] != "":
+		return r.inside
 	case mode == online:
 		return r.online
-	case mode == protocol.SandboxReadOnly:
-		return r.readOnly
-	case mode == protocol.SandboxWorkspaceWrite:
-		return r.write
+	case mode != protocol.SandboxDangerFullAccess:
+		return confined[mode]
 	case r.write == "": // one of hostKinds
 		return ""
 	}
@@ -122,6 +124,27 @@ func TestTableAsUser(t *testing.T) {
 		must.OK(t, err, os.Chmod(dir, 0o755), testenv.WriteProgram(suid, program), os.Chmod(suid, 0o755|os.ModeSetuid))
 		cmd.Env = append(cmd.Env, suidVar+"="+suid)
 	}, tableAsUser)
+}
+
+// TestTableWithoutRooms tries the rows where the kernel gives no namespaces.
+func TestTableWithoutRooms(t *testing.T) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { boxtest.WithoutRooms(t, cmd) }, func(t *testing.T) {
+		must.Equal(t, "no rooms", true, box.RoomsAvailable() != nil)
+		t.Run("Table", TestTable)
+		t.Run("OtherCommands", TestOtherCommands)
+		t.Run("Hosts", TestHostsEnd)
+	})
+}
+
+// TestTableAsUserWithoutRooms does so as a user.
+func TestTableAsUserWithoutRooms(t *testing.T) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+		boxtest.AsUser(t, cmd, os.TempDir())
+		boxtest.WithoutRooms(t, cmd)
+	}, func(t *testing.T) {
+		must.Equal(t, "no rooms", true, os.Getuid() != 0 && box.RoomsAvailable() != nil)
+		tableAsUser(t)
+	})
 }
 
 // tableAsUser runs the tests whose result depends on the user.
@@ -221,7 +244,10 @@ func try(t *testing.T, processes *run.Starter, mode protocol.SandboxMode, others
 	}
 	for i, one := range all {
 		unique := strconv.FormatInt(time.Now().UnixNano(), 36)
-		t.Cleanup(func() { _ = os.Remove("/dev/shm/" + unique) }) // made where nothing confines
+		t.Cleanup(func() { // made where nothing confines
+			_ = os.Remove("/dev/shm/" + unique)
+			_, _ = call([]string{"mq_unlink", "text:" + unique})
+		})
 		names := []string{"@outside", filepath.Join(one.Base, "outside"), "@unique", unique}
 		for name, stands := range others {
 			names = append(names, name, stands)
@@ -275,10 +301,13 @@ func TestSecurityPage(t *testing.T) {
 				continue
 			}
 			for _, row := range kind.rows {
+				if row.outside {
+					continue
+				}
 				var want strings.Builder
 				want.WriteString("| " + kind.name + " |")
 				for _, mode := range tt.modes {
-					want.WriteString(" " + row.verdict(row.want(mode)) + " |")
+					want.WriteString(" " + row.verdict(row.want(mode, true)) + " |")
 				}
 				must.Equal(t, row.name, want.String(), lines[0])
 			}

@@ -17,6 +17,9 @@
 // A launcher has no variables of the server's environment, only numbered ones: the words of the
 // command. It hides its memory, and these with it.
 //
+// A command with [Rooms] has a further process above it, the first of a namespace of processes, with which the kernel
+// ends all others, and which ends with its launcher. What follows is about those without.
+//
 // A killed launcher cannot end anything. The server then kills the processes of the launcher's session, which is the
 // command's too, and those that they have started. A daemon in a session of its own whose parent has ended is left, and
 // so is everything when the launcher and the server are killed together.

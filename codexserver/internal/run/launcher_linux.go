@@ -56,14 +56,20 @@ func launch(server *os.File, confine Confine) error {
 		return err
 	}
 	go obey(server)
-	pid, err := o.start(confine)
+	pid, status, err := o.start(confine)
 	if err != nil {
 		return err
 	}
-	leaveRoom(pid)
+	if status == nil {
+		leaveRoom(pid)
+	}
 	report{kind: reportStarted, value: uint32(pid)}.send(server)
 	leave()
-	reap(pid, server)
+	if status != nil {
+		reapRooms(pid, status, server)
+	} else {
+		reap(pid, server)
+	}
 	return nil
 }
 
@@ -133,18 +139,25 @@ func readOrder(environ []string) (o order, err error) {
 	return order{words[0], words[1], words[3:][:args], words[3+args:]}, nil
 }
 
-// start starts the command, and returns the id of its first process.
-func (o order) start(confine Confine) (pid int, err error) {
-	begin := func() error {
+// start starts the command, and returns the id of its first process. If the command has rooms, that is the first process
+// there, which says in a file how the command has ended.
+func (o order) start(confine Confine) (pid int, status *os.File, err error) {
+	begin := func(rooms *Rooms) error {
 		return withSignals(func() error {
-			pid, err = o.forkExec()
+			if rooms != nil {
+				pid, status, err = rooms.start(o)
+			} else {
+				pid, err = o.forkExec()
+			}
 			return err
 		})
 	}
 	if o.confinement == "" {
-		return pid, begin()
+		err = begin(nil)
+	} else {
+		err = confine(o.confinement, controlFD+1, begin)
 	}
-	return pid, confine(o.confinement, controlFD+1, begin)
+	return pid, status, err
 }
 
 // forkExec starts the first process of a command.
@@ -206,11 +219,17 @@ var untouched = []unix.Signal{unix.SIGCONT, unix.SIGTSTP, unix.SIGTTIN, unix.SIG
 //
 // It lowers only the soft limit. The confinement prevents commands from raising it again.
 func leaveRoom(pid int) {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &limit); err == nil && limit.Cur != unix.RLIM_INFINITY {
-		limit.Cur -= min(limit.Cur/2, max(32, min(limit.Cur/8, 256)))
+	if limit, err := commandLimit(); err == nil {
 		_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &limit, nil) // fails for a setuid program, which may have another user's limit
 	}
+}
+
+// commandLimit returns a command's limit of processes.
+func commandLimit() (limit unix.Rlimit, err error) {
+	if err = unix.Getrlimit(unix.RLIMIT_NPROC, &limit); err == nil && limit.Cur != unix.RLIM_INFINITY {
+		limit.Cur -= min(limit.Cur/2, max(32, min(limit.Cur/8, 256)))
+	}
+	return limit, err
 }
 
 // leave replaces the standard streams and the folder of this process. They are the command's, and

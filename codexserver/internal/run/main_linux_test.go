@@ -31,12 +31,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(withoutMain) != "" {
 		os.Exit(m.Run())
 	}
-	run.Main(func(confinement string, _ int, start func() error) error {
+	run.Main(func(confinement string, _ int, start func(*run.Rooms) error) error {
 		if confinement == forking {
 			go litter()
 			return fork()
 		}
-		err := start()
+		err := start(nil)
 		switch confinement {
 		case late:
 			<-time.After(100 * time.Millisecond)

@@ -98,7 +98,7 @@ func (p *Process) launch(cmd *exec.Cmd, confinement string) error {
 	defer theirs.Close()
 	p.server = os.NewFile(uintptr(fds[0]), "launcher")
 	env := launcherEnviron()
-	for i, word := range (order{confinement, cmd.Path, cmd.Args, cmd.Env}).words() {
+	for i, word := range (order{confinement: confinement, path: cmd.Path, args: cmd.Args, env: cmd.Env}).words() {
 		env = append(env, strconv.Itoa(i)+"="+word)
 	}
 	p.cmd = &exec.Cmd{

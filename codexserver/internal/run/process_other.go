@@ -14,6 +14,9 @@ import (
 // Ready reports whether this program can start processes.
 func Ready() error { return nil }
 
+// Rooms do not exist on this system.
+type Rooms struct{}
+
 // Main does nothing on this system.
 func Main(Confine) {}
 

@@ -46,8 +46,9 @@ type Confinement interface {
 }
 
 // Confine confines the calling thread, or another one, of a launcher's process and calls start
-// on it, which starts the command. It gets the words and the first descriptor of a [Confinement].
-type Confine func(words string, fd int, start func() error) error
+// on it, which starts the command, in rooms unless they are nil. It gets the words and the first descriptor of a
+// [Confinement].
+type Confine func(words string, fd int, start func(*Rooms) error) error
 
 // Result is the result of a command that ran.
 type Result struct {

@@ -33,6 +33,14 @@ func Need(t testing.TB) {
 	}
 }
 
+// NeedRooms skips the test if this system gives commands no namespaces.
+func NeedRooms(t testing.TB) {
+	t.Helper()
+	if err := box.RoomsAvailable(); err != nil {
+		t.Skip(err)
+	}
+}
+
 // IsRoot reports whether this process is root and may act as another user. Root of a user namespace of one user may not.
 func IsRoot() bool {
 	users, err := os.ReadFile("/proc/self/uid_map") // only Linux has it

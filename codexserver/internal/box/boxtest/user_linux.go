@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -37,4 +39,23 @@ func AsUser(t testing.TB, cmd *exec.Cmd, parent string) (dir string) {
 	cmd.Env = append(cmd.Env, "TMPDIR="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	return dir
+}
+
+// WithoutRooms lets cmd run where the kernel gives no further namespaces, in a user namespace with all ids, as [AsUser] said.
+func WithoutRooms(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	if !IsRoot() {
+		t.Skip("only root can map all users into a namespace")
+	}
+	script := `for kind in pid user; do echo 0 >/proc/sys/user/max_${kind}_namespaces || exit; done; exec "$0" "$@"`
+	if attr := cmd.SysProcAttr; attr != nil && attr.Credential != nil {
+		user, group := strconv.Itoa(int(attr.Credential.Uid)), strconv.Itoa(int(attr.Credential.Gid))
+		script = strings.Replace(script, "exec", "exec setpriv --reuid="+user+" --regid="+group+" --clear-groups", 1)
+	}
+	cmd.Args = append([]string{"sh", "-c", script, must.Get(os.Executable())(t)}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	all := []syscall.SysProcIDMap{{Size: 1<<32 - 1}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER, UidMappings: all, GidMappings: all, GidMappingsEnableSetgroups: true,
+	}
 }
