@@ -108,6 +108,12 @@ var checks = []check{
 		_, err := rulefile.New(x.c.home, nil).List()
 		return err
 	}, "none of these rules counts; correct the file, or remove it and accept them again"},
+	{"namespaces", warns, func(x *exam) error {
+		if runtime.GOOS != "linux" || box.Available() != nil || len(x.c.settings.Sandbox.Helper) > 0 {
+			return nil
+		}
+		return box.RoomsAvailable()
+	}, ""},
 	{"hosts", breaks, checkHosts, "they have no network, as without approvals.hosts"},
 	{"folder", warns, func(x *exam) error { return x.c.exposed() }, ""},
 	{"calls", warns, func(x *exam) error {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -22,6 +23,8 @@ var (
 		`name or service not known|could not connect|couldn't connect|failed to connect|socket: operation not permitted|\bEAI_AGAIN\b|\bENETUNREACH\b`}
 	// named matches the words of a message that may be paths: in quotes, with a slash, or right before the reason.
 	named = lazyregexp.Regexp{Text: "['\"`‘“]([^'\"`’”]+)['\"`’”]|([^\\s:'\"`]*/[^\\s:'\"`]*)|([^\\s:]+): (?i:permission denied|operation not permitted|read-only file system)"}
+	// ownThings matches words about what commands have with rooms alone.
+	ownThings = lazyregexp.Regexp{Text: `(?i)socket|listen|bind|127\.0\.0\.1|localhost|/dev/|pty|semaphore|semget|shm`}
 	// ownFolder matches the folder of a program in a path below the home.
 	ownFolder = lazyregexp.Regexp{Text: `^(?:(?:\.cache|\.config|Library)/)?[^/]+`}
 )
@@ -30,7 +33,13 @@ var (
 const notExecutable = 126
 
 // Denied returns why a command failed, if that was because of its confinement, see [Denial].
-func (c *Confinement) Denied(r run.Result) string { return Denial(c.policy.NetworkAccess, c.cwd, r) }
+func (c *Confinement) Denied(r run.Result) string {
+	words := Denial(c.policy.NetworkAccess, c.cwd, r)
+	if c.helper == nil && runtime.GOOS == "linux" && ownThings.Get().MatchString(words) && RoomsAvailable() != nil {
+		words += "; this system gives commands no loopback, terminals and shared memory of their own, and codex-mcp doctor says why"
+	}
+	return words
+}
 
 // Denial says why a command failed, if that was because of its confinement, which it had in the folder cwd, with a network
 // or without one, and what would let it do what it tried: the network, or a writable folder. Otherwise it returns "". The

@@ -12,8 +12,8 @@ func HostsAvailable() error { return hostsLacking() }
 
 var hostsLacking = sync.OnceValue(func() error { return errors.Join(Available(), lacksHosts()) })
 
-// proxyAddress is where a command finds the proxy, of which [proxyPort] is a part. Nothing listens there: each of its
-// sockets is connected to the server.
+// proxyAddress is where a command finds the proxy, of which [proxyPort] is a part. Without rooms nothing listens there: each
+// of its sockets is connected to the server.
 const (
 	proxyAddress = "127.0.0.1:3128"
 	proxyPort    = 3128
@@ -21,7 +21,11 @@ const (
 
 // Environ returns the environment of a command with the variables that name the proxy, in place of others.
 func (h *Hosts) Environ(env []string) []string {
-	set := []string{"NODE_USE_ENV_PROXY=1", "NO_PROXY=", "no_proxy="}
+	direct := "" // what is not asked of the proxy: with rooms the command's own servers
+	if RoomsAvailable() == nil {
+		direct = "localhost,127.0.0.1,::1"
+	}
+	set := []string{"NODE_USE_ENV_PROXY=1", "NO_PROXY=" + direct, "no_proxy=" + direct}
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		set = append(set, name+"=http://"+proxyAddress, strings.ToLower(name)+"=http://"+proxyAddress)
 	}

@@ -23,6 +23,9 @@ const listening = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FL
 // lacksHosts tries such a filter, on a thread that ends. There is only one listener in a chain of filters, so a
 // program that runs under another one has none, such as a server that a command has started.
 func lacksHosts() error {
+	if RoomsAvailable() == nil {
+		return nil
+	}
 	err := onOwnThread(func() error {
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 			return err
@@ -61,9 +64,9 @@ func askLauncher(do func(action uint32, tests []test, numbers ...uint32)) {
 // maxSockets is how many sockets of a command are served at a time. Each is a descriptor of the server.
 const maxSockets = 64
 
-// Hosts is a [Confinement] for one command whose sockets of TCP all lead to this server. The sandbox still has no socket of
-// IP: what the command gets is one end of a local pair, and what it connects it to is not looked at but for telling it that
-// nothing else than the proxy is there.
+// Hosts is a [Confinement] for one command that finds the proxy of this server in its network. Without rooms it has none, and
+// its sockets of TCP all lead to this server: what the command gets is one end of a local pair, and what it connects it to
+// is not looked at but for telling it that nothing else than the proxy is there.
 type Hosts struct {
 	*Confinement
 	// Serve serves one socket, in a goroutine of its own, until it returns or the socket is closed. What it reads is the

@@ -32,7 +32,7 @@ func (b *Toolbox) shellDefinition() model.Tool {
 	if b.line[0] == "sh" {
 		line += ", because there is no bash"
 	}
-	description := "Runs one program in the working folder and returns its output and exit code. It gets no input and no terminal."
+	description := "Runs one program in the working folder and returns its output and exit code. It gets no input and no terminal. What it starts in the sandbox ends with it: start a server and ask it in one command."
 	if b.options.Hosts != nil {
 		description += " With the sandbox mode workspace-write, programs reach hosts by HTTPS if the user allows each of them: leave the sandbox for nothing that needs only that."
 	}
