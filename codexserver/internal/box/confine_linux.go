@@ -60,6 +60,7 @@ func (r rules) apply(cmd *exec.Cmd) (string, error) {
 		p.limits |= rooms
 		p.files = run.OriginalFiles()
 		p.keepShm = inShm(append([]string{cmd.Dir, run.Value(cmd.Env, "TMPDIR")}, r.roots.Paths...)...)
+		p.fixed = r.roots.fixed()
 		var err error
 		if ruleset, err = newRuleset(landlockABI(), 0, r.roots.folders); err != nil {
 			return "", err

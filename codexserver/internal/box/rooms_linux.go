@@ -84,6 +84,7 @@ type plan struct {
 	limits  limits
 	files   uint64 // see [run.OriginalFiles]
 	keepShm bool   // the command works in the machine's /dev/shm
+	fixed   []fixed
 }
 
 // words returns the words for a launcher.
@@ -91,7 +92,11 @@ func (p plan) words() string {
 	if p.limits&rooms == 0 {
 		return strconv.Itoa(int(p.limits))
 	}
-	return fmt.Sprintf("%d\n%d\n%t", p.limits, p.files, p.keepShm)
+	words := fmt.Sprintf("%d\n%d\n%t", p.limits, p.files, p.keepShm)
+	for _, one := range p.fixed {
+		words += fmt.Sprintf("\n%t %q", one.readOnly, one.path)
+	}
+	return words
 }
 
 func readPlan(words string) (p plan, err error) {
@@ -106,6 +111,11 @@ func readPlan(words string) (p plan, err error) {
 	}
 	p.files, err = strconv.ParseUint(lines[1], 10, 64)
 	p.keepShm = lines[2] == "true"
+	for _, line := range lines[members:] {
+		readOnly, quoted, _ := strings.Cut(line, " ")
+		path, failed := strconv.Unquote(quoted)
+		p.fixed, err = append(p.fixed, fixed{path, readOnly == "true"}), errors.Join(err, failed)
+	}
 	return p, err
 }
 
@@ -124,6 +134,7 @@ const (
 	atCwd   = ^uintptr(0) - 99 // AT_FDCWD
 	pathFD  = 60               // a descriptor of a path
 	proxyFD = 61               // the listener at the proxy's address
+	treeFD  = 62               // a mount before it is put there
 	shmSize = "size=1g,mode=1777"
 )
 
@@ -151,7 +162,11 @@ func (p plan) rooms(ruleset int) (*run.Rooms, error) {
 		{Name: "landlock", Call: unix.SYS_LANDLOCK_RESTRICT_SELF, Args: []any{ruleset, 0}},
 		{Name: "seccomp", Call: unix.SYS_SECCOMP, Args: []any{unix.SECCOMP_SET_MODE_FILTER, 0, unsafe.Pointer(prog)}},
 	}
-	return &run.Rooms{Flags: flags, First: f.steps, Last: last, Files: p.files}, err
+	made := &run.Rooms{Flags: flags, First: f.steps, Last: last, Files: p.files}
+	if len(p.fixed) > 0 {
+		made.Watch = p.watch
+	}
+	return made, err
 }
 
 // loopback begins the only interface of the network.
@@ -200,6 +215,7 @@ func (f *furnisher) mounts() error {
 		mount("tmpfs", shmFolder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, shmSize)
 	}
 	mount("proc", "/proc", "proc", safe|unix.MS_NODEV, "")
+	f.fix()
 	f.add("enter "+folder, unix.SYS_CHDIR, folder)
 	f.allow("/proc", unix.LANDLOCK_ACCESS_FS_READ_FILE)
 	if !f.keepShm {

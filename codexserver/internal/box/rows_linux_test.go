@@ -83,13 +83,16 @@ var kinds = []kind{
 		{name: "exchange a file with one outside", probe: []string{"call", "renameat2", "-100", "text:file", "-100", "text:../outside/file", "2"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV"},
 		{name: "leave a device in the place of a file outside", probe: []string{"call", "renameat2", "-100", "text:../outside/file", "-100", "text:../outside/new", "4"}, root: true, readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
 	}},
-	{"write into a `.git` at any depth, or `$CODEX_HOME`, in a writable folder, or put others in their place", []row{
-		{name: "write into .git", probe: []string{"write", ".git/hooks/evil"}, readOnly: "EACCES", write: "ok"},
-		{name: "move .git", probe: []string{"rename", ".git", "git"}, readOnly: "EACCES|EXDEV", write: "ok"},
+	{"change the hooks or the configuration of git in a writable folder, or put others in their place", []row{
+		{name: "write into .git", inside: "EROFS|EACCES", probe: []string{"write", ".git/hooks/evil"}, readOnly: "EACCES", write: "ok"},
+		{name: "move .git", inside: "EBUSY|EACCES|EXDEV", probe: []string{"rename", ".git", "git"}, readOnly: "EACCES|EXDEV", write: "ok"},
+		{name: "exchange .git with another folder", inside: "EBUSY|EACCES|EXDEV", probe: []string{"call", "renameat2", "-100", "text:.git", "-100", "text:sub", "2"}, readOnly: "EACCES|EXDEV", write: "ok"},
+		{name: "create in .git by a descriptor", inside: "EROFS|EACCES", probe: []string{"call", "openat", "-100", "link:.git/hooks//evil", "0x41", "0600"}, readOnly: "EACCES", write: "ok"},
+	}},
+	{"write into a `.git` elsewhere below, or `$CODEX_HOME`, in a writable folder, or put others in their place", []row{
+		{name: "write into a .git below", probe: []string{"mkdir", "sub/.git"}, readOnly: "EACCES", write: "ok"},
 		{name: "write into the configuration", probe: []string{"write", "home/config.toml"}, readOnly: "EACCES", write: "ok"},
 		{name: "move the configuration", probe: []string{"rename", "home", "home2"}, readOnly: "EACCES|EXDEV", write: "ok"},
-		{name: "exchange .git with another folder", probe: []string{"call", "renameat2", "-100", "text:.git", "-100", "text:sub", "2"}, readOnly: "EACCES|EXDEV", write: "ok"},
-		{name: "create in .git by a descriptor", probe: []string{"call", "openat", "-100", "link:.git/hooks//evil", "0x41", "0600"}, readOnly: "EACCES", write: "ok"},
 		{name: "exchange the configuration with another folder", probe: []string{"call", "renameat2", "-100", "text:home", "-100", "text:sub", "2"}, readOnly: "EACCES|EXDEV", write: "ok"},
 	}},
 	{"change the mode, owner, times or extended attributes of a file elsewhere", []row{

@@ -56,6 +56,7 @@ func launch(server *os.File, confine Confine) error {
 		return err
 	}
 	go obey(server)
+	o.server = server
 	pid, status, err := o.start(confine)
 	if err != nil {
 		return err
@@ -114,6 +115,7 @@ func reap(pid int, server *os.File) {
 type order struct {
 	confinement, path string
 	args, env         []string
+	server            *os.File // the connection to the server
 }
 
 func (o order) words() []string {
@@ -136,7 +138,7 @@ func readOrder(environ []string) (o order, err error) {
 	if err != nil || args < 0 || args > len(words)-3 {
 		return o, errors.New("the order has too few words")
 	}
-	return order{words[0], words[1], words[3:][:args], words[3+args:]}, nil
+	return order{confinement: words[0], path: words[1], args: words[3:][:args], env: words[3+args:]}, nil
 }
 
 // start starts the command, and returns the id of its first process. If the command has rooms, that is the first process

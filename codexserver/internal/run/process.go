@@ -55,8 +55,9 @@ type Process struct {
 	over    chan struct{} // closed when the launcher has ended, too, and the output was read
 	failure error         // why nothing was started
 	status  syscall.WaitStatus
-	known   bool // the status is that of the first process
-	lost    bool // the launcher ended before the command
+	known   bool  // the status is that of the first process
+	lost    bool  // the launcher ended before the command
+	broken  error // why the launcher ended the command, nil if it did not
 
 	hold // by what the system keeps the processes together
 }

@@ -43,6 +43,7 @@ const (
 	reportExited  = "exited"  // the first process ended; the value is its status
 	reportLast    = "last"    // the same, and there is no other
 	reportGone    = "gone"    // all processes have ended
+	reportBroken  = "broken"  // the launcher ends the command; the text says why
 )
 
 func (r report) send(w io.Writer) {
@@ -137,6 +138,8 @@ func (p *Process) watch() {
 		case reportStarted:
 			p.PID, p.failure = int(r.value), nil
 			close(p.begun)
+		case reportBroken:
+			p.broken = errors.New(r.text)
 		case reportExited, reportLast:
 			p.status, p.known = syscall.WaitStatus(r.value), true
 			close(p.exited)

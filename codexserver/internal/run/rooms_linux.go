@@ -23,6 +23,9 @@ type Rooms struct {
 	Flags uintptr
 	// First are what the first process does, and Last what the command does before its program is executed.
 	First, Last []Step
+	// Watch, unless it is nil, returns why the command must end, when it must. It gets the id of the first process, with whose
+	// end what it returns loses its meaning.
+	Watch func(pid int) string
 	// Files is how many files the command may have open, see [OriginalFiles].
 	Files uint64
 }
@@ -155,7 +158,18 @@ func (rooms *Rooms) start(o order) (pid int, status *os.File, err error) {
 	if n == len(said) {
 		return 0, nil, r.failure(rooms, o, binary.NativeEndian.Uint32(said[:]), syscall.Errno(binary.NativeEndian.Uint32(said[4:])))
 	}
+	if rooms.Watch != nil {
+		go rooms.watch(int(id), o.server)
+	}
 	return int(id), os.NewFile(r.status0, "status"), nil
+}
+
+// watch ends the rooms if they must end, and says why. It ends with this process.
+func (rooms *Rooms) watch(pid int, server *os.File) {
+	if why := rooms.Watch(pid); why != "" {
+		report{kind: reportBroken, text: why}.send(server)
+		_ = unix.Kill(pid, unix.SIGKILL) // it is not reaped before this process ends
+	}
 }
 
 // failure says what failed.

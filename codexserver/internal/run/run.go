@@ -116,7 +116,9 @@ func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.Out
 		interrupted = context.Cause(ctx)
 	}
 	if spec.Leftovers == nil || timedOut || interrupted != nil || !spec.Leftovers.add(proc) {
-		err = proc.End()
+		if err = proc.End(); isClosed(proc.exited) && proc.broken != nil {
+			err = proc.broken
+		}
 		within(out.done, drainGrace)
 	}
 	out.close()

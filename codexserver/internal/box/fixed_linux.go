@@ -1,0 +1,140 @@
+//go:build amd64 || arm64
+
+package box
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/paths"
+	"golang.org/x/sys/unix"
+)
+
+// fixed is a file or folder that a command with rooms must leave where it is, and must not change if it is read-only. It is a
+// mount of its own, which cannot be renamed or removed. A rename takes the mounts in a folder along, so each folder between
+// what is read-only and the writable folder is one, too.
+type fixed struct {
+	path     string
+	readOnly bool
+}
+
+// gitRuns are, in a git folder, what git runs or obeys: patterns of what exists.
+var gitRuns = []string{
+	"hooks", "config", "config.worktree", "modules/*/hooks", "modules/*/config", "worktrees/*/commondir", "worktrees/*/gitdir", "worktrees/*/config.worktree",
+}
+
+// maxFixed is how many there are at most. With more, as in a repository with hundreds of submodules, the rest is not fixed.
+const maxFixed = 1000
+
+// fixed returns what a command must not change in the roots, outer ones first: what git runs from the .git of each. Folders
+// for temporary files are left out; but one in which another root lies cannot move that away.
+func (r *Roots) fixed() (all []fixed) {
+	add := func(path string, readOnly bool) {
+		one := fixed{path, readOnly}
+		if len(all) < maxFixed && !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	for _, root := range r.Paths {
+		dot := filepath.Join(root, ".git")
+		info, err := os.Lstat(dot)
+		if err != nil || !info.IsDir() || slices.Contains(temporary(), root) {
+			continue
+		}
+		for _, outer := range r.Paths {
+			if rel, within := paths.Within(root, outer); within && rel != "." {
+				for path := outer; path != root; {
+					name, rest, _ := strings.Cut(rel, "/")
+					path, rel = filepath.Join(path, name), rest
+					add(path, false)
+				}
+			}
+		}
+		add(dot, false)
+		for _, pattern := range gitRuns {
+			found, _ := filepath.Glob(filepath.Join(escaped(dot), pattern))
+			for _, path := range found {
+				if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink != 0 {
+					continue // which the folder has to stand for
+				}
+				for up := filepath.Dir(path); up != dot; up = filepath.Dir(up) {
+					add(up, false)
+				}
+				add(path, true)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b fixed) int { return strings.Compare(a.path, b.path) })
+	return all
+}
+
+// temporary returns the folders for temporary files.
+func temporary() []string { return []string{paths.Real("/tmp"), paths.Real(os.TempDir())} }
+
+// escaped returns a pattern that matches only the path.
+func escaped(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// fix mounts each on itself. What is opened is what is mounted and where, whatever becomes of its name meanwhile.
+func (f *furnisher) fix() {
+	readOnly := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	for _, one := range f.fixed {
+		name := "keep " + one.path
+		f.add(name, unix.SYS_OPENAT, atCwd, one.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		f.add(name, unix.SYS_DUP3, run.Before, pathFD, unix.O_CLOEXEC)
+		f.add(name, unix.SYS_OPEN_TREE, pathFD, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		f.add(name, unix.SYS_DUP3, run.Before, treeFD, unix.O_CLOEXEC)
+		if one.readOnly {
+			f.add(name, unix.SYS_MOUNT_SETATTR, treeFD, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, unsafe.Pointer(readOnly), int(unsafe.Sizeof(*readOnly)))
+		}
+		f.add(name, unix.SYS_MOVE_MOUNT, treeFD, "", pathFD, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	}
+}
+
+// watch returns what is no mount any more, in the rooms of a process. The kernel takes a mount away when somebody outside
+// removes what it is on, or renames something over it, as git does with its configuration.
+func (p plan) watch(pid int) string {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mountinfo")
+	if err != nil {
+		return fmt.Sprintf("what protects its git folder cannot be watched: %v", err)
+	}
+	defer f.Close()
+	for {
+		mounted := map[string]bool{}
+		var all bytes.Buffer
+		if _, err := f.Seek(0, 0); err != nil {
+			return ""
+		}
+		if _, err := all.ReadFrom(f); err != nil {
+			return "" // the rooms have ended
+		}
+		for line := range strings.Lines(all.String()) {
+			const mountPoint = 4
+			if fields := strings.Fields(line); len(fields) > mountPoint {
+				mounted[unescaped(fields[mountPoint])] = true
+			}
+		}
+		for _, one := range p.fixed {
+			if !mounted[one.path] && len(mounted) > 0 {
+				return fmt.Sprintf("%s was replaced outside of the sandbox, and with it what protects it from the command, which was ended", one.path)
+			}
+		}
+		fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}
+		for _, err := unix.Poll(fds, -1); err == unix.EINTR; {
+			_, err = unix.Poll(fds, -1)
+		}
+	}
+}
+
+// unescaped returns a path of mountinfo, which has some characters in octal.
+func unescaped(path string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
+}
