@@ -22,6 +22,9 @@ var protectedNames = []string{
 	".envrc", ".husky", // direnv on entering a folder, git on a commit
 }
 
+// Obeyed reports whether other programs run or obey what has a name, or lies in a folder with it. Repositories are none.
+func Obeyed(name string) bool { return slices.Contains(protectedNames, fold(name)) }
+
 // gitFiles are the files of a git folder that determine what git runs, or that make the folder a repository.
 var gitFiles = []string{
 	"config", "config.worktree", "commondir", "gitdir", "head", "hooks", "info", "modules", "objects", "packed-refs", "refs", "reftable", "worktrees",

@@ -501,6 +501,11 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 	if err := t.Acting(); err != nil {
 		return nil, "", err
 	}
+	var before plants
+	writes := c != nil && !c.ReadOnly() && t.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite
+	if writes {
+		before = t.plants()
+	}
 	ctx, network := r.onHosts(ctx, c, &spec)
 	t.Host.Emit(protocol.ExecCommandBegin{
 		CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command), ReadOnly: c != nil && c.ReadOnly(),
@@ -509,6 +514,13 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
 	})
 	used, refused := network.close(r)
+	var planted []string
+	if writes { // all of its processes have ended
+		planted = before.after()
+	}
+	for _, words := range planted {
+		t.Host.Emit(protocol.BackgroundEvent{Message: words, Remark: true})
+	}
 	var start *run.StartError
 	if errors.As(err, &start) {
 		text := startText(start)
@@ -527,6 +539,9 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 	}
 	if res.ExitCode != 0 && len(r.withheld) > 0 {
 		note(&res, "a rule of the user let it run outside the sandbox without these variables, which env of the rule can name: "+few(r.withheld, 100))
+	}
+	for _, words := range planted {
+		note(&res, words)
 	}
 	if refused != "" {
 		refused = "Network: " + refused
