@@ -65,7 +65,7 @@ type call struct {
 type room struct {
 	flags            uintptr
 	first, last      []call
-	path             *byte
+	path, slash      *byte
 	argv, envv       []*byte
 	go0, go1         uintptr // a pipe by which the launcher lets the first process begin
 	failed0, failed1 uintptr // one by which a copy says what failed; the execution of the command closes it
@@ -109,6 +109,7 @@ func (rooms *Rooms) start(o order) (pid int, status *os.File, err error) {
 	runtime.LockOSThread()
 	r := &room{flags: rooms.Flags | uintptr(unix.SIGCHLD)}
 	r.first, r.last = r.compile(rooms.First), r.compile(rooms.Last)
+	r.slash, _ = syscall.BytePtrFromString("/")
 	if o.path != "" {
 		r.path, err = syscall.BytePtrFromString(o.path)
 	}
@@ -279,6 +280,7 @@ func (r *room) begin() {
 		r.exec()
 		return
 	}
+	_, _, _ = syscall.RawSyscall6(unix.SYS_CHDIR, uintptr(unsafe.Pointer(r.slash)), 0, 0, 0, 0, 0)
 	for fd := uintptr(0); fd < 3; fd++ { // they are the command's, and end with it
 		_, _, _ = syscall.RawSyscall6(unix.SYS_CLOSE, fd, 0, 0, 0, 0, 0)
 	}
