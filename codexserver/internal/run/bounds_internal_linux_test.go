@@ -19,7 +19,7 @@ func TestOrders(t *testing.T) {
 		}
 		return append([]string{"GOGC=off"}, words...)
 	}
-	want := order{"c", "/bin/x", []string{"x", "", "a\nb\xff"}, []string{"A=", "B=c", "A=d"}, nil, 0}
+	want := order{confinement: "c", path: "/bin/x", args: []string{"x", "", "a\nb\xff"}, env: []string{"A=", "B=c", "A=d"}}
 	if got, err := readOrder(number(want.words()...)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
