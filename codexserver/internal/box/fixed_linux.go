@@ -102,6 +102,7 @@ func (f *furnisher) fix() {
 // watch returns what is no mount any more, in the rooms of a process. The kernel takes a mount away when somebody outside
 // removes what it is on, or renames something over it, as git does with its configuration.
 func (p plan) watch(pid int) string {
+	const again = 500 // milliseconds
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mountinfo")
 	if err != nil {
 		return fmt.Sprintf("what protects its git folder cannot be watched: %v", err)
@@ -110,11 +111,12 @@ func (p plan) watch(pid int) string {
 	for {
 		mounted := map[string]bool{}
 		var all bytes.Buffer
-		if _, err := f.Seek(0, 0); err != nil {
-			return ""
+		_, err := f.Seek(0, 0)
+		if err == nil {
+			_, err = all.ReadFrom(f)
 		}
-		if _, err := all.ReadFrom(f); err != nil {
-			return "" // the rooms have ended
+		if err != nil {
+			return fmt.Sprintf("what protects its git folder cannot be watched any more: %v", err)
 		}
 		for line := range strings.Lines(all.String()) {
 			const mountPoint = 4
@@ -123,14 +125,11 @@ func (p plan) watch(pid int) string {
 			}
 		}
 		for _, one := range p.fixed {
-			if !mounted[one.path] && len(mounted) > 0 {
+			if !mounted[one.path] {
 				return fmt.Sprintf("%s was replaced outside of the sandbox, and with it what protects it from the command, which was ended", one.path)
 			}
 		}
-		fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}
-		for _, err := unix.Poll(fds, -1); err == unix.EINTR; {
-			_, err = unix.Poll(fds, -1)
-		}
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}, again) // whatever wakes it, it looks again
 	}
 }
 
