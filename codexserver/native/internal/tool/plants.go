@@ -28,6 +28,7 @@ const (
 // plants are the files in the writable folders that other programs run or obey, as they are before a command. What is
 // mounted read-only for the command is among them, for there may be no mounts.
 type plants struct {
+	cwd    string
 	roots  []string
 	before map[string]string // what is at a path: a word for its kind, with its content
 }
@@ -38,6 +39,7 @@ func (t *Turn) plants() (p plants) {
 	if err != nil {
 		return p
 	}
+	p.cwd = paths.Real(t.Cwd)
 	for _, root := range roots.Paths {
 		if root != paths.Real("/tmp") && root != paths.Real(os.TempDir()) {
 			p.roots = append(p.roots, root)
@@ -63,7 +65,11 @@ func (p plants) after() (words []string) {
 	}
 	var shown []string
 	for _, name := range made {
-		word := elicit.ShowName(name)
+		short := name
+		if rel, within := paths.Within(name, p.cwd); within {
+			short = rel
+		}
+		word := elicit.ShowName(short)
 		if to := p.disarm(name); to != "" {
 			word += " (renamed to " + to + ")"
 		}

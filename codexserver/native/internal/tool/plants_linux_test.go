@@ -17,14 +17,14 @@ import (
 func TestPlants(t *testing.T) {
 	boxtest.Need(t)
 	for _, tt := range []struct{ script, names, gone string }{
-		{"mkdir .vscode && echo x >.vscode/tasks.json", "/.vscode, /.vscode/tasks.json", ""},
-		{"echo y >.envrc", "/.envrc", ""},
-		{"echo y >.mcp.json; touch -r file .mcp.json", "/.mcp.json", ""},
-		{"mkdir -p a/b/.Idea; echo x >a/b/.Idea/workspace.xml", "/a/b/.Idea, /a/b/.Idea/workspace.xml", ""},
-		{"ln -s /tmp a/.claude", "/a/.claude", ""},
-		{"mkdir a/.git; echo x >a/.git/config", "/a/.git, /a/.git/config", ""},
-		{"cp .git/HEAD .git/commondir", "/.git/commondir (renamed to commondir.made-in-the-sandbox)", ".git/commondir"},
-		{"mkdir .git/hooks; echo x >.git/hooks/post-checkout", "/.git/hooks (renamed to hooks.made-in-the-sandbox), /.git/hooks/post-checkout", ".git/hooks"},
+		{"mkdir .vscode && echo x >.vscode/tasks.json", ".vscode, .vscode/tasks.json", ""},
+		{"echo y >.envrc", ".envrc", ""},
+		{"echo y >.mcp.json; touch -r file .mcp.json", ".mcp.json", ""},
+		{"mkdir -p a/b/.Idea; echo x >a/b/.Idea/workspace.xml", "a/b/.Idea, a/b/.Idea/workspace.xml", ""},
+		{"ln -s /tmp a/.claude", "a/.claude", ""},
+		{"mkdir a/.git; echo x >a/.git/config", "a/.git, a/.git/config", ""},
+		{"cp .git/HEAD .git/commondir", ".git/commondir (renamed to commondir.made-in-the-sandbox)", ".git/commondir"},
+		{"mkdir .git/hooks; echo x >.git/hooks/post-checkout", ".git/hooks (renamed to hooks.made-in-the-sandbox), .git/hooks/post-checkout", ".git/hooks"},
 		{"echo x >other; mkdir d; echo y >>file; echo x >.git/index; rm .envrc", "", ""},
 		{"exit 3", "", ""},
 	} {
