@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -278,8 +279,12 @@ func TestHostsEnd(t *testing.T) {
 			defer left.Close()
 			_, _ = boxtest.Starter(t).Run(ctx, run.Spec{
 				Argv: tt.argv, Dir: "/", Env: h.Environ([]string{"PATH=/usr/bin:/bin"}), Confinement: h, Leftovers: &left, Timeout: time.Minute,
-			}, func(_ protocol.OutputStream, launcher []byte) {
-				tt.end(must.Get(strconv.Atoi(strings.TrimSpace(string(launcher))))(t), cancel)
+			}, func(_ protocol.OutputStream, parent []byte) {
+				launcher := must.Get(strconv.Atoi(strings.TrimSpace(string(parent))))(t)
+				if launcher == 1 { // the first process of the rooms
+					launcher = childOf(t, os.Getpid())
+				}
+				tt.end(launcher, cancel)
 			})
 			h.Close()
 			must.Equal(t, "sockets that were served and closed", tt.want, open.Load())
