@@ -49,9 +49,6 @@ var tricks = []trick{
 	{"a pool of buffers", "encode.go", [][2]string{
 		{"return buffers.Get().(*bytes.Buffer)", "return new(bytes.Buffer)"},
 	}, []cell{{"mem", "seq", "jsonrpc"}, {"pipe", "flood", "jsonrpc"}}},
-	{"stacks grow at once", "dispatch.go", [][2]string{
-		{"\tgrowStack(0)\n", ""},
-	}, []cell{{"mem", "seq", "jsonrpc"}, {"pipe", "par", "jsonrpc"}}},
 	{"contexts are made on demand", "dispatch.go", [][2]string{
 		{"\tr.ctx.base, r.ctx.request = &p.ctx.base, r\n", "\tr.ctx.base, r.ctx.request = &p.ctx.base, r\n\tr.ctx.inner, r.ctx.cancel = context.WithCancelCause(r.ctx.base)\n"},
 	}, []cell{{"mem", "flood", "jsonrpc"}, {"pipe", "flood", "jsonrpc"}}},
