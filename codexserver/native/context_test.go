@@ -187,10 +187,10 @@ func TestLinksOfAProject(t *testing.T) {
 	testenv.NeedsLinks(t)
 	b := setup(t, `project_root_markers = [".proj"]`, native.Limits{}, providertest.Say("ok"))
 	write(t, filepath.Join(b.cwd, ".proj"), "")
-	write(t, filepath.Join(b.cwd, "shared.md"), "shared")
+	write(t, filepath.Join(b.cwd, "common.md"), "shared")
 	repository(t, filepath.Join(b.cwd, "a"))
-	must.OK(t, os.Symlink("shared.md", filepath.Join(b.cwd, "AGENTS.md")))
-	must.OK(t, os.Symlink("../shared.md", filepath.Join(b.cwd, "a", "AGENTS.md")))
+	must.OK(t, os.Symlink("common.md", filepath.Join(b.cwd, "AGENTS.md")))
+	must.OK(t, os.Symlink("../common.md", filepath.Join(b.cwd, "a", "AGENTS.md")))
 	b.cwd = filepath.Join(b.cwd, "a")
 	h := &host{}
 	turn(t, b.start(t, h, protocol.Config{}), say("hi"))
