@@ -39,7 +39,7 @@ import (
 func TestRealHostileCaller(t *testing.T) {
 	boxtest.Need(t)
 	t.Setenv("HOME", userHome) // folders outside of the sandbox lie there, and not below one for temporary files
-	hostileEngine.TestHostileCalls(t, nightly.Number(12, 1))
+	hostileEngine.TestHostileCalls(t, nightly.Number(36, 1))
 }
 
 func TestRealAskedCaller(t *testing.T) {
@@ -218,10 +218,10 @@ func TestRealStartsNothing(t *testing.T) {
 	}{
 		{"nothing", "", protocol.Config{}, "", false},
 		{"the folder may be written", "", protocol.Config{Sandbox: write}, "", true},
-		{"the folder may be written, and nobody is asked", "", protocol.Config{Sandbox: write, ApprovalPolicy: protocol.ApprovalNever}, "", false},
+		{"the folder may be written, and nobody is asked", "", protocol.Config{Sandbox: write, ApprovalPolicy: protocol.ApprovalNever}, "", true},
 		{"full access", "", protocol.Config{Sandbox: full, ApprovalPolicy: protocol.ApprovalNever}, "", false},
 		{"by a key", "", protocol.Config{Overrides: raw("sandbox_mode", `"workspace-write"`)}, "", true},
-		{"as configured", `sandbox_mode = "workspace-write"`, protocol.Config{}, "", false},
+		{"as configured", `sandbox_mode = "workspace-write"`, protocol.Config{}, "", true},
 		{"full access as configured", `sandbox_mode = "danger-full-access"`, protocol.Config{}, "", true},
 		{"by a profile of permissions", `default_permissions = ":workspace"`, protocol.Config{}, "", false},
 		{"trusted", "", protocol.Config{Sandbox: write}, "server", false},
@@ -316,7 +316,7 @@ func TestRealRules(t *testing.T) {
 		{"the user's rule declined without a sandbox though another allows", "", allows + ours, anywhere, elicit.Denied, 2, false, false},
 		{"the user's rule but nobody is to be asked", "", ours, never + anywhere, elicit.Approved, 0, false, false},
 	} {
-		if !nightly.Tests() && n%3 == 1 {
+		if !nightly.Tests() && n%3 != 0 {
 			continue
 		}
 		t.Run(tt.name, func(t *testing.T) {
@@ -428,5 +428,6 @@ func TestRealChecks(t *testing.T) {
 		t.Cleanup(func() { e.Close() })
 		return codexserver.New(e, &codexserver.Options{Home: home, Folder: folder, Calls: calls})
 	}}
-	e.TestChecks(t, func(n int) bool { return n%nightly.Number(3, 1) == 0 })
+	// By day without those that the sandbox must stop outside of memory, whose file system Codex hides.
+	e.TestChecks(t, func(n int) bool { return n%nightly.Number(7, 1) == 0 })
 }

@@ -148,10 +148,10 @@ func TestRealApprovals(t *testing.T) {
 	}{
 		{"command", asks, "", []providertest.Turn{escalated("c1"), report}, 5, 3, 1, "touch made.txt", "seen: ", "exec_command_end"},
 		{"untrusted", "approval_policy = \"untrusted\"\nsandbox_mode = \"workspace-write\"", "", []providertest.Turn{run("touch made.txt"), report}, 1, 1, 1, "touch made.txt", "seen: ", "exec_command_end"},
-		{"patch", asks, "", []providertest.Turn{patch, report}, 4, 3, 1, "made.txt: hello\n", "", "patch_apply_end"},
-		{"tool", "approval_policy = \"on-request\"\n" + demo(t), "", []providertest.Turn{mcpCall, mcpCall, report}, 4, 3, 2, "write_thing", "", ""},
-		{"sub-agent", asks + agents, "gpt-6.1-sol", []providertest.Turn{spawned()}, 3, 3, 1, "sub-agent /root/worker", "all done", ""},
-		{"sub-agent by a tool", asks + agents, "", []providertest.Turn{spawnedByTool()}, 3, 2, 1, "sub-agent 01", "all done", ""}, // the id of its thread
+		{"patch", asks, "", []providertest.Turn{patch, report}, 4, 2, 1, "made.txt: hello\n", "", "patch_apply_end"},
+		{"tool", "approval_policy = \"on-request\"\n" + demo(t), "", []providertest.Turn{mcpCall, mcpCall, report}, 4, 2, 2, "write_thing", "", ""},
+		{"sub-agent", asks + agents, "gpt-6.1-sol", []providertest.Turn{spawned()}, 3, 2, 1, "sub-agent /root/worker", "all done", ""},
+		{"sub-agent by a tool", asks + agents, "", []providertest.Turn{spawnedByTool()}, 3, 1, 1, "sub-agent 01", "all done", ""}, // the id of its thread
 	} {
 		for n, decision := range []elicit.Decision{elicit.Denied, elicit.Approved, elicit.Abort, elicit.ApprovedForSession, ""}[:tt.decisions] {
 			if !nightly.Tests() && n >= tt.byDay {

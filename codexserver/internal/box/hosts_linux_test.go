@@ -22,6 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"golang.org/x/sys/unix"
 )
@@ -93,7 +94,7 @@ var hostProbes = map[string]func(args []string) error{
 		})
 		defer changing.Wait()
 		defer stop.Store(true)
-		for range 2000 {
+		for range nightly.Number(200, 2000) {
 			fd, err := given(0)
 			if err != nil {
 				return err
@@ -154,7 +155,7 @@ var hostProbes = map[string]func(args []string) error{
 		return use()
 	},
 	"signals": func([]string) error { // of a timer to the caller, and of the ends of orphans to the launcher
-		orphans := exec.Command("sh", "-c", "for i in $(seq 500); do (: &); done")
+		orphans := exec.Command("sh", "-c", fmt.Sprintf("for i in $(seq %d); do (: &); done", nightly.Number(100, 500)))
 		_, err := unix.Setitimer(unix.ITIMER_REAL, unix.MakeItimerval(500*time.Microsecond, 500*time.Microsecond))
 		if err := errors.Join(err, orphans.Start()); err != nil {
 			return err
