@@ -187,7 +187,7 @@ func (c *conversation) exec(ctx context.Context, k *checkRun) (res run.Result, e
 	defer ch.checks.Delete(p.ProcessID)
 	var reply apptypes.ExecReply
 	ended := make(chan error, 1)
-	ch.run.Go(func() { ended <- ch.app.Call(context.Background(), apptypes.CallCommandExec, p, &reply) })
+	ch.work(func() { ended <- ch.app.Call(context.Background(), apptypes.CallCommandExec, p, &reply) })
 	select {
 	case err = <-ended:
 	case <-ctx.Done():

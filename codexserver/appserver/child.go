@@ -47,9 +47,9 @@ type child struct {
 	// its call chose. So the choice is kept apart, before the client learns of the thread.
 	choices *threadfile.Store
 
-	run    sync.WaitGroup
-	gone   chan struct{} // closed when why and ended are set, which then stay
-	why    error         // the first reason why the connection ended
+	run    sync.WaitGroup // see work
+	gone   chan struct{}  // closed when why and ended are set, which then stay
+	why    error          // the first reason why the connection ended
 	ended  time.Time
 	stderr *tail // what the app-server wrote
 
@@ -57,6 +57,7 @@ type child struct {
 	checks sync.Map                            // the output of those that run, a *run.Capture, by id
 
 	mu      sync.Mutex
+	closing bool               // close waits
 	threads map[string]*thread // that the app-server has in memory, by id
 	secrets text.Secrets       // see learn
 }
@@ -166,7 +167,24 @@ func (c *child) turns() (running []*turn) {
 func (c *child) close() {
 	c.lost(errClosed)
 	_ = c.app.Close() // lost has the reason of the end
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
 	c.run.Wait()
+}
+
+// work runs f in a goroutine for which close waits. When close waits already, the process is gone and f soon ends, so that
+// it runs before work returns.
+func (c *child) work(f func()) {
+	c.mu.Lock()
+	closing := c.closing
+	if !closing {
+		c.run.Go(f)
+	}
+	c.mu.Unlock()
+	if closing {
+		f()
+	}
 }
 
 var errClosed = errors.New("the engine is closed")

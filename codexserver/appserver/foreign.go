@@ -111,12 +111,12 @@ func (t *thread) stop(turn, why string) {
 		return
 	}
 	t.say(why)
-	c.run.Go(func() {
+	c.work(func() {
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
 		defer stop()
 		_, _ = t.pause(ctx) // over and Stop look again
 		for {
-			c.run.Go(func() {
+			c.work(func() {
 				p := apptypes.InterruptParams{ThreadID: t.id, TurnID: turn}
 				_ = c.app.Call(ctx, apptypes.CallTurnInterrupt, p, nil)
 			})
@@ -187,7 +187,7 @@ func (t *thread) pause(ctx context.Context) (paused bool, err error) {
 
 // goalSet pauses a goal as soon as it is active, so that no turn begins for it between the end of a Turn and the answer to that.
 func (t *thread) goalSet() {
-	t.child.run.Go(func() {
+	t.child.work(func() {
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
 		defer stop()
 		_, _ = t.pause(ctx) // over looks again
@@ -220,7 +220,7 @@ func (r *turn) named(ctx context.Context) (string, error) {
 func (r *turn) leavesNothing(ctx context.Context) {
 	t, done := r.thread, make(chan struct{})
 	c := t.child
-	c.run.Go(func() {
+	c.work(func() {
 		defer close(done)
 		limited, stop := context.WithTimeout(context.Background(), interruptLimit)
 		defer stop()

@@ -254,7 +254,7 @@ func (r *turn) await(ctx context.Context) {
 func (r *turn) ends() (cleared <-chan struct{}) {
 	c := r.thread.child
 	done := make(chan struct{})
-	c.run.Go(func() {
+	c.work(func() {
 		defer close(done)
 		err := r.begun(context.Background(), interruptLimit)
 		for errors.Is(err, errLate) {
@@ -397,7 +397,7 @@ func (c *conversation) Rest(then func()) {
 		return
 	}
 	ch := r.thread.child
-	ch.run.Go(func() {
+	ch.work(func() {
 		defer then()
 		for r.left() {
 			select {
