@@ -17,8 +17,6 @@ import (
 // TestOfficialClient runs the example against the real program and a scripted
 // model, with the SDK's default settings.
 func TestOfficialClient(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "codex-mcp.exe")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "./codexserver/cmd/codex-mcp")
@@ -26,6 +24,8 @@ func TestOfficialClient(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	const tools = "MCP 2026-07-28\ntool codex\ntool codex-reply\ntool codex-wait\ntool codex-show\ntool codex-review\ntool codex-list\ntool codex-interrupt\ntool codex-models\n"
 	gitInit := providertest.Call(providertest.Shell("call-1", "git", "init", "-q"))
 	for _, tt := range []struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
@@ -36,7 +37,8 @@ func TestReload(t *testing.T) {
 	s.revoked.Store(&gone)
 	s.front.Reload(t.Context(), map[string]settings.Principal{"ann": {}, "eve": {}})
 	for _, token := range []string{gone, "bob"} {
-		if got := <-ended[token]; !errors.Is(got.Err, io.ErrUnexpectedEOF) {
+		// It may end before the front has handed on what the node began with.
+		if got := <-ended[token]; !errors.Is(got.Err, io.ErrUnexpectedEOF) && !strings.Contains(got.Body, "ended your access") {
 			t.Errorf("%s: the request goes on, or ends as if it were whole: %s", token, got.Body)
 		}
 	}
