@@ -80,6 +80,7 @@ func (e *Engine) newSandbox(cfg *config.Config) *box.Sandbox {
 		Private:   private,
 		Named:     cfg.NamedRoots,
 		Programs:  e.programs,
+		Layers:    box.Layers{Folder: filepath.Join(e.options.CodexHome, "codex-mcp", "layers"), Caches: e.options.Sandbox.Caches},
 	})
 }
 

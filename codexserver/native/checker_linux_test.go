@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -20,7 +21,7 @@ import (
 
 // TestChecks plays the table of checks with the native engine.
 func TestChecks(t *testing.T) {
-	e := servertest.CheckEngine{Model: hostileModel, Open: func(t *testing.T, home, folder string, calls setting.Calls) servertest.Server {
+	e := servertest.CheckEngine{Model: hostileModel, Layers: box.RoomsAvailable() == nil, Open: func(t *testing.T, home, folder string, calls setting.Calls) servertest.Server {
 		e := open(t, native.Options{CodexHome: home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir()}})
 		return codexserver.New(e, &codexserver.Options{Home: home, Folder: folder, Calls: calls})
 	}}

@@ -203,10 +203,11 @@ func (c *conversation) Close() error {
 	c.use.Lock()
 	defer c.use.Unlock()
 	c.work.stop(c.engine.options.Logger)
-	if c.saved.file == nil { // the start failed before there was one
-		return nil
+	err := c.box.Close()
+	if c.saved.file != nil { // otherwise the start failed before there was one
+		err = errors.Join(err, c.saved.file.Close())
 	}
-	return c.saved.file.Close()
+	return err
 }
 
 // record appends items to the history and to the rollout.

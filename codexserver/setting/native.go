@@ -18,6 +18,9 @@ type Sandbox struct {
 	// on it, since a repository's configuration can make git start programs, and
 	// no command with words that the shell expands.
 	Strict bool
+	// Caches are folders in which tools keep what they can make again, absolute or with ~/ for the home. On Linux, commands in
+	// workspace-write read them and write into layers of their conversation. Nil is the usual ones, an empty list is none.
+	Caches []string
 }
 
 // Tools are a set of tools for the models of the native engine.

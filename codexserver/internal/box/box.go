@@ -34,12 +34,17 @@ type Options struct {
 	Named []string
 	// Hosts lets [Confinement.Hosts] have commands in workspace-write reach a network that the server serves them.
 	Hosts bool
+	// Layers are over caches, in workspace-write and with namespaces. The zero value makes none.
+	Layers Layers
 	// Programs are shared by the sandboxes of an engine, and hold their writable folders; nil makes new ones.
 	Programs *Programs
 }
 
 // Sandbox confines what runs in one conversation. It is safe for concurrent use.
-type Sandbox struct{ options Options }
+type Sandbox struct {
+	options Options
+	layers  layers
+}
 
 // Available returns why this system cannot confine programs, an error that wraps [ErrUnavailable], or nil.
 func Available() error { return lacking() }
@@ -54,7 +59,7 @@ func New(o Options) *Sandbox {
 	if o.Find == nil {
 		o.Find = exec.LookPath
 	}
-	return &Sandbox{o}
+	return &Sandbox{options: o}
 }
 
 // ErrUnavailable is wrapped by errors that report that this system cannot enforce a policy.
@@ -72,6 +77,7 @@ type Confinement struct {
 	cwd     string
 	helper  *Options // if it has one
 	hosts   bool     // see [Confinement.Hosts]
+	layers  *Sandbox // that has some for it, or nil
 	rules   rules    // unset when there is a helper
 }
 
@@ -91,6 +97,9 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	if len(s.options.Helper) == 0 {
 		c.hosts = s.options.Hosts && policy.Mode == protocol.SandboxWorkspaceWrite && !policy.NetworkAccess &&
 			HostsAvailable() == nil
+		if s.options.Layers.Folder != "" && policy.Mode == protocol.SandboxWorkspaceWrite {
+			c.layers = s
+		}
 		return c.compiled()
 	}
 	c.helper = &s.options

@@ -29,6 +29,7 @@ type rules struct {
 	ruleset *os.File // of Landlock
 	limits  limits
 	roots   *Roots
+	layers  *Sandbox // see [Confinement]
 }
 
 // compile makes the rules. They are about the folders themselves: one that takes the name of one later is not writable.
@@ -43,7 +44,7 @@ func (c *Confinement) compile() (err error) {
 	if c.policy.Mode == protocol.SandboxReadOnly {
 		c.rules.limits |= readOnly
 	}
-	c.rules.roots = &c.roots
+	c.rules.roots, c.rules.layers = &c.roots, c.layers
 	var net uint64
 	if c.hosts && abi >= abiNet { // the second lock beside the filter
 		net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
@@ -61,6 +62,9 @@ func (r rules) apply(cmd *exec.Cmd) (string, error) {
 		p.files = run.OriginalFiles()
 		p.keepShm = inShm(append([]string{cmd.Dir, run.Value(cmd.Env, "TMPDIR")}, r.roots.Paths...)...)
 		p.fixed = r.roots.fixed()
+		if r.layers != nil {
+			p.layered = r.layers.layered(r.roots.Paths, cmd.Dir, cmd.Env)
+		}
 		var err error
 		if ruleset, err = newRuleset(landlockABI(), 0, r.roots.folders); err != nil {
 			return "", err
@@ -82,6 +86,7 @@ func Main() {
 			if err == nil {
 				err = start(rooms)
 			}
+			_ = unix.Close(lockFD)
 			return err
 		}
 		var s *supervisor

@@ -19,6 +19,9 @@
 // What follows holds with and without them; sockets with a name, which are the machine's, are refused without network
 // access.
 //
+// Over folders in which tools keep what they can make again, a command with rooms has overlays, see [Layers]. A layer is of one
+// conversation. What is in it was written by its commands, and is not seen by others.
+//
 // The sandbox needs a kernel with Landlock and seccomp. It restricts one OS thread, which starts the command and then
 // ends. The command and all its descendants inherit the restrictions; the server never has them.
 //

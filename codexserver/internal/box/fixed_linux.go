@@ -12,7 +12,6 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"golang.org/x/sys/unix"
 )
@@ -89,9 +88,9 @@ func (f *furnisher) fix() {
 	for _, one := range f.fixed {
 		name := "keep " + one.path
 		f.add(name, unix.SYS_OPENAT, atCwd, one.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		f.add(name, unix.SYS_DUP3, run.Before, pathFD, unix.O_CLOEXEC)
+		f.keep(name, pathFD)
 		f.add(name, unix.SYS_OPEN_TREE, pathFD, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-		f.add(name, unix.SYS_DUP3, run.Before, treeFD, unix.O_CLOEXEC)
+		f.keep(name, treeFD)
 		if one.readOnly {
 			f.add(name, unix.SYS_MOUNT_SETATTR, treeFD, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, unsafe.Pointer(readOnly), int(unsafe.Sizeof(*readOnly)))
 		}
@@ -99,8 +98,8 @@ func (f *furnisher) fix() {
 	}
 }
 
-// watch returns what is no mount any more, in the rooms of a process. The kernel takes a mount away when somebody outside
-// removes what it is on, or renames something over it, as git does with its configuration.
+// watch returns what is no mount any more, in the rooms of a process, or that its layers are too large. The kernel takes a mount
+// away when somebody outside removes what it is on, or renames something over it, as git does with its configuration.
 func (p plan) watch(pid int) string {
 	const again = 500 // milliseconds
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mountinfo")
@@ -108,8 +107,8 @@ func (p plan) watch(pid int) string {
 		return fmt.Sprintf("what protects its git folder cannot be watched: %v", err)
 	}
 	defer f.Close()
+	var looked int64
 	for {
-		mounted := map[string]bool{}
 		var all bytes.Buffer
 		_, err := f.Seek(0, 0)
 		if err == nil {
@@ -118,19 +117,28 @@ func (p plan) watch(pid int) string {
 		if err != nil {
 			return fmt.Sprintf("what protects its git folder cannot be watched any more: %v", err)
 		}
-		for line := range strings.Lines(all.String()) {
-			const mountPoint = 4
-			if fields := strings.Fields(line); len(fields) > mountPoint {
-				mounted[unescaped(fields[mountPoint])] = true
-			}
-		}
+		mounted := mountPoints(all.String())
 		for _, one := range p.fixed {
-			if !mounted[one.path] {
+			if !slices.Contains(mounted, one.path) {
 				return fmt.Sprintf("%s was replaced outside of the sandbox, and with it what protects it from the command, which was ended", one.path)
 			}
 		}
+		if why := p.layered.grown(&looked); why != "" {
+			return why
+		}
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}, again) // whatever wakes it, it looks again
 	}
+}
+
+// mountPoints returns where file systems are mounted, by the text of a mountinfo.
+func mountPoints(mountinfo string) (all []string) {
+	for line := range strings.Lines(mountinfo) {
+		const mountPoint = 4
+		if fields := strings.Fields(line); len(fields) > mountPoint {
+			all = append(all, unescaped(fields[mountPoint]))
+		}
+	}
+	return all
 }
 
 // unescaped returns a path of mountinfo, which has some characters in octal.

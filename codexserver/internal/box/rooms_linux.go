@@ -54,11 +54,9 @@ var roomsLacking = sync.OnceValue(func() error {
 // hiddenInProc returns what is mounted over parts of /proc, as containers do. What systems mount for all is none.
 func hiddenInProc() (names []string) {
 	b, _ := os.ReadFile("/proc/self/mountinfo")
-	for line := range strings.Lines(string(b)) {
-		const mountPoint = 4
-		fields := strings.Fields(line)
-		if len(fields) > mountPoint && strings.HasPrefix(fields[mountPoint], "/proc/") && fields[mountPoint] != "/proc/sys/fs/binfmt_misc" {
-			names = append(names, fields[mountPoint])
+	for _, name := range mountPoints(string(b)) {
+		if strings.HasPrefix(name, "/proc/") && name != "/proc/sys/fs/binfmt_misc" {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -85,6 +83,7 @@ type plan struct {
 	files   uint64 // see [run.OriginalFiles]
 	keepShm bool   // the command works in the machine's /dev/shm
 	fixed   []fixed
+	layered layered
 }
 
 // words returns the words for a launcher.
@@ -92,9 +91,12 @@ func (p plan) words() string {
 	if p.limits&rooms == 0 {
 		return strconv.Itoa(int(p.limits))
 	}
-	words := fmt.Sprintf("%d\n%d\n%t", p.limits, p.files, p.keepShm)
+	words := fmt.Sprintf("%d\n%d\n%t\n%q\n%d\n%d", p.limits, p.files, p.keepShm, p.layered.folder, p.layered.free, p.layered.limit)
 	for _, one := range p.fixed {
 		words += fmt.Sprintf("\n%t %q", one.readOnly, one.path)
+	}
+	for _, cache := range p.layered.caches {
+		words += fmt.Sprintf("\nlayer %q", cache)
 	}
 	return words
 }
@@ -105,17 +107,27 @@ func readPlan(words string) (p plan, err error) {
 	if p.limits = limits(bits); err != nil || p.limits&rooms == 0 {
 		return p, err
 	}
-	const members = 3
+	const members = 6
 	if len(lines) < members {
 		return p, errors.New("too few words")
 	}
+	var errs [4]error
 	p.files, err = strconv.ParseUint(lines[1], 10, 64)
 	p.keepShm = lines[2] == "true"
+	p.layered.folder, errs[0] = strconv.Unquote(lines[3])
+	p.layered.free, errs[1] = strconv.ParseInt(lines[4], 10, 64)
+	p.layered.limit, errs[2] = strconv.ParseInt(lines[5], 10, 64)
 	for _, line := range lines[members:] {
-		readOnly, quoted, _ := strings.Cut(line, " ")
+		what, quoted, _ := strings.Cut(line, " ")
 		path, failed := strconv.Unquote(quoted)
-		p.fixed, err = append(p.fixed, fixed{path, readOnly == "true"}), errors.Join(err, failed)
+		if what == "layer" {
+			p.layered.caches = append(p.layered.caches, path)
+		} else {
+			p.fixed = append(p.fixed, fixed{path, what == "true"})
+		}
+		errs[3] = errors.Join(errs[3], failed)
 	}
+	err = errors.Join(append(errs[:], err)...)
 	return p, err
 }
 
@@ -163,7 +175,7 @@ func (p plan) rooms(ruleset int) (*run.Rooms, error) {
 		{Name: "seccomp", Call: unix.SYS_SECCOMP, Args: []any{unix.SECCOMP_SET_MODE_FILTER, 0, unsafe.Pointer(prog)}},
 	}
 	made := &run.Rooms{Flags: flags, First: f.steps, Last: last, Files: p.files}
-	if len(p.fixed) > 0 {
+	if len(p.fixed)+len(p.layered.caches) > 0 {
 		made.Watch = p.watch
 	}
 	return made, err
@@ -210,6 +222,7 @@ func (f *furnisher) mounts() error {
 	f.allow(shmFolder, all)
 	f.add("unmount "+shmFolder, unix.SYS_UMOUNT2, shmFolder, unix.MNT_DETACH)
 	f.steps[queues].Optional = len(f.steps) - queues // not all kernels have it
+	f.layers()                                       // which finds its descriptors in the machine's /proc
 	mount("devpts", "/dev/pts", "devpts", safe, "newinstance,ptmxmode=0666,mode=0600")
 	if !f.keepShm {
 		mount("tmpfs", shmFolder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, shmSize)
@@ -231,10 +244,21 @@ const shmFolder = "/dev/shm"
 
 // allow adds a rule of Landlock for what the server does not see.
 func (f *furnisher) allow(path string, rights uint64) {
-	attr := &unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: pathFD}
-	f.add("open "+path, unix.SYS_OPENAT, atCwd, path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	f.add("hold "+path, unix.SYS_DUP3, run.Before, pathFD, unix.O_CLOEXEC)
-	f.add("allow "+path, unix.SYS_LANDLOCK_ADD_RULE, f.ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(attr), 0)
+	name := "allow " + path
+	f.add(name, unix.SYS_OPENAT, atCwd, path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	f.keep(name, pathFD)
+	f.rule(name, pathFD, rights)
+}
+
+// keep gives the descriptor of the step before a number.
+func (f *furnisher) keep(name string, fd int) {
+	f.add(name, unix.SYS_DUP3, run.Before, fd, unix.O_CLOEXEC)
+}
+
+// rule allows what is below a descriptor.
+func (f *furnisher) rule(name string, fd int, rights uint64) {
+	attr := &unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	f.add(name, unix.SYS_LANDLOCK_ADD_RULE, f.ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(attr), 0)
 }
 
 // dropCapabilities drops what a new user namespace gives, and of root what it may do besides files, for good.

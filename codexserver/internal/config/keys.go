@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"net/url"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -125,6 +126,8 @@ func (s *Settings) otherKeys() []key {
 		{"limits.result", &s.MaxResult, setting.DefaultResult, noMost(4096), "the bytes of a result, at least 4096; `codex-show` has the rest"},
 
 		{"sandbox.helper", &s.Sandbox.Helper, unset{[]any{}}, nil, "[a program that confines commands](#a-sandbox-of-your-own)"},
+		{"sandbox.caches", &s.Sandbox.Caches, unset{}, folders,
+			"folders with [copies for each conversation](troubleshooting.md#a-command-does-not-run), in place of the usual caches; `[]`: none"},
 		{"sandbox.strict", &s.Sandbox.Strict, false, nil, "under `untrusted`, [asks about more](rules.md#known-to-be-safe)"},
 
 		{"failover.to", &s.Failover.To, unset{[]any{}}, func(reflect.Value) error { return s.Failover.Validate() },
@@ -263,6 +266,16 @@ func each(words []string, more ...string) check {
 		}
 		return nil
 	}
+}
+
+// folders checks a list of folders, which may be in the home.
+func folders(v reflect.Value) error {
+	for i := range v.Len() {
+		if name := v.Index(i).String(); !filepath.IsAbs(name) && !strings.HasPrefix(name, "~/") {
+			return fmt.Errorf("%q: want an absolute path, or one that begins with ~/", name)
+		}
+	}
+	return nil
 }
 
 // addresses checks a list of origins, or of hosts, which are origins with this scheme.

@@ -24,6 +24,8 @@ type CheckEngine struct {
 	Open func(t *testing.T, home, folder string, calls setting.Calls) Server
 	// Model makes the calls of the model.
 	Model Model
+	// Layers says that commands have layers over caches.
+	Layers bool
 }
 
 // checkCase is a row of the table of checks.
@@ -40,6 +42,7 @@ type checkCase struct {
 	want          string          // status, whether it passed, exit code and tries
 	says          []string        // parts of the result
 	then          func(*checkRun)
+	layers        bool // see [CheckEngine]
 }
 
 // checkRun is the run of a row.
@@ -115,8 +118,8 @@ func checkCases() []checkCase {
 					r.Errorf("the model was sent %d requests: %.3000q", len(sent), sent)
 				}
 			}},
-		{name: "a cache that cannot be written", tries: []string{""}, check: "touch ~/.cache/go-build/00/new", want: "incomplete - 1 1",
-			says: []string{"writable_roots of [sandbox_workspace_write] can name", ".cache/go-build"}},
+		{name: "a folder of a program", tries: []string{""}, check: "touch ~/.config/tool/00/new", want: "incomplete - 1 1",
+			says: []string{"writable_roots of [sandbox_workspace_write] can name", ".config/tool"}},
 		{name: "no network", tries: []string{""}, check: "echo 'Could not resolve host: example.com'; exit 6", want: "incomplete - 6 1", says: []string{"network_access"}},
 		{name: "spent", tries: []string{""}, check: "sleep 600", arguments: `,"budget":{"minutes":0.05}`, want: "aborted - - 1", says: []string{"budget of 0.05 minutes reached", "it has not ended"}},
 		{name: "steered", tries: []string{"", "echo x >made"}, check: begins + "true", during: func(r *checkRun) {
@@ -137,6 +140,9 @@ func checkCases() []checkCase {
 		{name: "in a worktree", tries: []string{""}, arguments: `,"worktree":true`, check: "git branch --show-current | grep ^codex", want: "completed true 0 1"},
 		{name: "the person's comes first", tries: []string{"", "echo x >made", "echo x >fine"}, mine: "cat made", check: "cat fine", want: "completed true 0 3", says: []string{"The check `cat fine` passed."}},
 		{name: "the person's is not replaced", tries: []string{""}, mine: "exit 4", check: "true", want: "incomplete false 4 3", says: []string{"The task is not done: the check `exit 4`"}},
+		{name: "a cache", layers: true, tries: []string{"touch ~/.cache/go-build/new"}, check: "ls ~/.cache/go-build/new", want: "completed true 0 1", then: func(r *checkRun) {
+			r.exists("../../.cache/go-build/new", false)
+		}},
 	}
 }
 
@@ -145,9 +151,9 @@ func (e *CheckEngine) TestChecks(t *testing.T, plays func(n int) bool) {
 	boxtest.Need(t)
 	home := boxtest.Outside(t)
 	t.Setenv("HOME", home)
-	must.OK(t, os.MkdirAll(filepath.Join(home, ".cache", "go-build", "00"), 0o700), os.Mkdir(filepath.Join(home, "work"), 0o700))
+	must.OK(t, os.MkdirAll(filepath.Join(home, ".config", "tool", "00"), 0o700), os.MkdirAll(filepath.Join(home, ".cache", "go-build"), 0o700), os.Mkdir(filepath.Join(home, "work"), 0o700))
 	for n, tt := range checkCases() {
-		if !plays(n) {
+		if !plays(n) || tt.layers && !e.Layers {
 			continue
 		}
 		t.Run(tt.name, func(t *testing.T) {

@@ -123,6 +123,8 @@ func (s *fakeSandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []str
 	return box.New(box.Options{}).Roots(policy, cwd, env)
 }
 
+func (s *fakeSandbox) Close() error { return nil }
+
 func (s *fakeSandbox) Protected(roots []string) []string {
 	return box.New(box.Options{}).Protected(roots)
 }

@@ -90,6 +90,8 @@ type Sandbox interface {
 	// Protected returns the paths below the roots that a patch may change only if the user
 	// approves it.
 	Protected(roots []string) []string
+	// Close removes what commands wrote into caches. They have ended.
+	Close() error
 }
 
 // Confinement is a sandbox for some commands.
@@ -192,6 +194,9 @@ type Context struct {
 	// remember later. With an error the call does nothing, and the error ends the turn.
 	Acting func() error
 }
+
+// Close ends the sandbox of the conversation, whose commands have ended.
+func (b *Toolbox) Close() error { return b.options.Sandbox.Close() }
 
 // Turn has the tools for one turn.
 type Turn struct {
