@@ -50,7 +50,6 @@ type layers struct {
 	mu     sync.Mutex
 	folder *os.File // locked as long as the conversation is there
 	free   int64    // bytes of the file system when it was made
-	failed bool     // it cannot be made
 }
 
 // removeLayers removes a folder in which tools may have made folders read-only.

@@ -78,32 +78,24 @@ func (s *Sandbox) layered(roots []string, cwd string, env []string) (l layered) 
 	o, made := &s.options.Layers, &s.layers
 	made.mu.Lock()
 	defer made.mu.Unlock()
-	if made.folder == nil && !made.failed {
-		var err error
-		made.folder, err = newLayers(o.Folder)
-		made.free, made.failed = available(o.Folder), err != nil
-	}
-	if made.failed {
-		return l
+	if made.folder == nil {
+		folder, err := newLayers(o.Folder)
+		if err != nil {
+			return l
+		}
+		made.folder, made.free = folder, available(o.Folder)
 	}
 	const usual = 10 << 30
 	return layered{made.folder.Name(), made.free, cmp.Or(o.Limit, usual), o.covered(roots, cwd, env)}
 }
 
-// newLayers makes a locked folder below parent. Nobody takes one for left behind that has no lock yet.
-func newLayers(parent string) (*os.File, error) {
+// newLayers makes a locked folder below parent, and removes those without a lock. It waits for no lock, since a command
+// can hold each. A folder that somebody removes before it is locked is made again.
+func newLayers(parent string) (folder *os.File, err error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return nil, err
 	}
-	all, err := os.Open(parent)
-	if err != nil {
-		return nil, err
-	}
-	defer all.Close()
-	if err := unix.Flock(int(all.Fd()), unix.LOCK_EX); err != nil {
-		return nil, err
-	}
-	entries, err := all.ReadDir(-1)
+	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return nil, err
 	}
@@ -115,15 +107,22 @@ func newLayers(parent string) (*os.File, error) {
 			left.Close()
 		}
 	}
-	name, err := os.MkdirTemp(parent, "")
-	if err != nil {
-		return nil, err
+	for range 10 {
+		name, failed := os.MkdirTemp(parent, "")
+		if failed != nil {
+			return nil, failed
+		}
+		if folder, err = os.Open(name); err == nil {
+			if err = safefile.Lock(folder); err == nil {
+				_, err = os.Lstat(name)
+			}
+			if err == nil {
+				return folder, nil
+			}
+			folder.Close()
+		}
 	}
-	folder, err := os.Open(name)
-	if err == nil {
-		err = safefile.Lock(folder)
-	}
-	return folder, err
+	return nil, err
 }
 
 // full is in a set of layers that is to begin empty.

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"golang.org/x/sys/unix"
 )
 
 // cached is a conversation whose commands have layers over the caches of a home.
@@ -138,6 +139,9 @@ func TestLeftLayers(t *testing.T) {
 	module := c.base + "/state/layers/left/0/x/up/m"
 	must.OK(t, os.MkdirAll(module, 0o700), os.WriteFile(module+"/file", nil, 0o600), os.Chmod(module, 0o500))
 	c.run(t, "echo x >~/.cache/mine")
+	hostile := must.Get(os.Open(c.base + "/state/layers"))(t) // which a command can lock
+	defer hostile.Close()
+	must.OK(t, unix.Flock(int(hostile.Fd()), unix.LOCK_EX))
 	other := *c
 	other.Sandbox = box.New(box.Options{Layers: box.Layers{Folder: c.base + "/state/layers"}})
 	other.run(t, "true")

@@ -165,13 +165,13 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 		{"[[approvals.allow]]\ncommand = [\"go\"]\noutside = true", "", allow(rule(true, "go"))},
 		{"", `approvals.allow=[["go"], {command=["make"], outside=true}]`, allow(rule(false, "go"), rule(true, "make"))},
 		{"", "", func(*config.Settings) {}},
-		{"shared = true\nmodel_tools = \"files\"\napprovals = { page_port = 65535, clients = { x = \"page\" }, log = \"\" }\nsandbox = { helper = [\"h\"], strict = true }\n" +
+		{"shared = true\nmodel_tools = \"files\"\napprovals = { page_port = 65535, clients = { x = \"page\" }, log = \"\" }\nsandbox = { helper = [\"h\"], strict = true, caches = [] }\n" +
 			"limits = { model_requests = 0, tokens = 7, tasks = 1, result = 4096, command = \"1ms\", wall_time = \"1s\" }\n" +
 			"calls = { tasks = \"never\", resume = false, grace = \"0s\", changes = false, tools = [], trusted = true, always_load = true, locked_arguments = [\"cwd\"], full_access = \"deny\" }\n" +
 			"notify = { command = [\"x\", \"\"] }\n[http]\ndrain_timeout = \"3s\"\nworker_idle = \"1m\"\nmetrics = \":9\"\noauth = { issuer = \"\", audience = \"\" }\n" +
 			"[http.principals.ann]\ntokens = []\n[[failover.to]]\nprovider = \"b\"\nmodel = \"m\"", "",
 			func(s *config.Settings) {
-				s.Shared, s.ModelTools, s.Sandbox = true, setting.ToolsFiles, setting.Sandbox{Helper: []string{"h"}, Strict: true}
+				s.Shared, s.ModelTools, s.Sandbox = true, setting.ToolsFiles, setting.Sandbox{Helper: []string{"h"}, Strict: true, Caches: []string{}}
 				s.Approvals.PagePort, s.Approvals.Clients, s.Approvals.Log = 65535, map[string]setting.Where{"x": setting.WherePage}, new("")
 				s.Limits = setting.Limits{ModelRequests: -1, Tokens: 7, WallTime: time.Second, Command: time.Millisecond}
 				s.Tasks, s.Changes = setting.Tasks{Mode: setting.TasksNever, Resume: new(false), Limit: 1, Grace: -1}, setting.Changes{Read: new(false)}
