@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	turnLength = flag.Duration("turn-length", 18*time.Second, "how long the turns take that TestClients delegates to the background")
-	callLimit  = flag.Duration("call-limit", 6*time.Second, "how long each of its calls may take there")
+	turnLength = flag.Duration("turn-length", 30*time.Second, "how long the turns take that TestClients delegates to the background")
+	callLimit  = flag.Duration("call-limit", 10*time.Second, "how long each call of codex-wait may take there")
 )
 
 // background hands over turns that take several times as long as a call may, with
@@ -64,8 +64,8 @@ func (m *meeting) patient(ctx context.Context, c client, s setup) (summary strin
 		m.model.Add(turn)
 	}
 	begun, calls, longest := time.Now(), 0, time.Duration(0)
-	within := func(c call) (result, error) {
-		ctx, cancel := context.WithTimeout(ctx, *callLimit)
+	within := func(limit time.Duration, c call) (result, error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		start := time.Now()
 		r, err := m.call(ctx, c)
@@ -75,17 +75,18 @@ func (m *meeting) patient(ctx context.Context, c client, s setup) (summary strin
 		}
 		return r, err
 	}
-	first, err := within(m.task(map[string]any{"background": true}))
+	// The first call starts a Codex, which takes as long here as with a client that waits a minute.
+	first, err := within(limit, m.task(map[string]any{"background": true}))
 	if err != nil {
 		return "", err
 	}
 	// A question that opens when the wait ends is asked, and then the call waits once more.
-	wait := map[string]any{"seconds": callLimit.Seconds() / 3}
+	wait := map[string]any{"seconds": callLimit.Seconds() / 5}
 	if m.modern() && m.engine.over != overStdio {
 		wait["threadIds"] = []string{first.Structured.ThreadID} // several clients share what runs there
 	}
 	for {
-		r, err := within(call{Tool: "codex-wait", Arguments: wait})
+		r, err := within(*callLimit, call{Tool: "codex-wait", Arguments: wait})
 		if err != nil {
 			return "", err
 		}
