@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
@@ -34,14 +35,18 @@ func polled(f *os.File) (io.WriteCloser, bool) {
 //
 // A thread waits in the kernel for input. Through the runtime's poller each wait would cost a read that finds
 // nothing and a switch of goroutines, and one call after another between processes on one core a third more.
+//
+// The read of a pipe ends with a byte that Close writes into the pipe. Before each read of another file the kernel is asked
+// for its input and for the end of stop: a second system call, with which one call after another takes up to an eighth more.
 type stoppable struct {
-	conn syscall.RawConn
+	conn            syscall.RawConn
+	closed, reading atomic.Bool
 	// stop is closed by Close, which the kernel reports at the other end. That is left to the garbage
-	// collector: a Read may be asking for it.
+	// collector: a Read may be asking for it. Both are nil for a pipe.
 	stop, stopped *os.File
 
 	read func(fd uintptr) // bound once, to save an allocation per read
-	fds  [2]pollFD
+	fds  []pollFD
 	b    []byte
 	n    int
 	err  error
@@ -53,36 +58,51 @@ func newStoppable(f *os.File) (io.ReadCloser, bool) {
 	if err != nil || conn.Control(func(uintptr) {}) != nil {
 		return nil, false
 	}
+	s := &stoppable{conn: conn, fds: make([]pollFD, 1, 2)}
+	s.read = func(fd uintptr) { s.n, s.err = s.readFD(int(fd)) }
+	if fi, err := f.Stat(); err == nil && fi.Mode()&os.ModeNamedPipe != 0 && s.write(nil) == nil {
+		return s, true
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, false
 	}
-	s := &stoppable{conn: conn, stop: w, stopped: r}
-	s.fds[1] = pollFD{fd: int32(r.Fd()), events: pollIn}
-	s.read = func(fd uintptr) { s.n, s.err = s.readFD(int(fd)) }
+	s.stop, s.stopped = w, r
+	s.fds = append(s.fds, pollFD{fd: int32(r.Fd()), events: pollIn})
 	return s, true
 }
 
 // Read implements io.Reader. It returns os.ErrClosed after Close, also if there is input.
 func (s *stoppable) Read(b []byte) (int, error) {
 	s.b = b
+	s.reading.Store(true) // before it looks at closed: Close looks in the other order
+	defer s.reading.Store(false)
+	if s.closed.Load() {
+		return 0, os.ErrClosed
+	}
 	if err := s.conn.Control(s.read); err != nil { // during which the descriptor is not closed
 		return 0, err
+	}
+	if s.closed.Load() {
+		return 0, os.ErrClosed
 	}
 	return s.n, s.err
 }
 
 func (s *stoppable) readFD(fd int) (int, error) {
-	for {
-		s.fds[0], s.fds[1].revents = pollFD{fd: int32(fd), events: pollIn}, 0
-		_, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&s.fds)), uintptr(len(s.fds)), 0, 0, 0, 0)
-		switch {
-		case errno == syscall.EINTR:
-			continue
-		case errno != 0:
-			return 0, os.NewSyscallError("ppoll", errno)
-		case s.fds[1].revents != 0:
-			return 0, os.ErrClosed
+	for ask := s.stop != nil; ; ask = true {
+		if ask {
+			s.fds[0] = pollFD{fd: int32(fd), events: pollIn}
+			_, _, errno := syscall.Syscall6(
+				syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&s.fds[0])), uintptr(len(s.fds)), 0, 0, 0, 0)
+			switch {
+			case errno == syscall.EINTR:
+				continue
+			case errno != 0:
+				return 0, os.NewSyscallError("ppoll", errno)
+			case s.closed.Load():
+				return 0, os.ErrClosed
+			}
 		}
 		n, err := syscall.Read(fd, s.b)
 		switch {
@@ -99,7 +119,33 @@ func (s *stoppable) readFD(fd int) (int, error) {
 }
 
 // Close implements io.Closer.
-func (s *stoppable) Close() error { return s.stop.Close() }
+func (s *stoppable) Close() error {
+	s.closed.Store(true)
+	switch {
+	case s.stop != nil:
+		return s.stop.Close()
+	case s.reading.Load():
+		return s.write([]byte{'\n'}) // taken by the Read that waits, which nobody else does
+	}
+	return nil
+}
+
+// write writes b by the other end of a pipe, unless the pipe is full. It opens that end for this alone: the input ends when
+// nobody has it.
+func (s *stoppable) write(b []byte) (err error) {
+	failed := s.conn.Control(func(fd uintptr) {
+		var end int
+		end, err = syscall.Open("/proc/self/fd/"+strconv.Itoa(int(fd)), syscall.O_WRONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+		if err == nil {
+			_, err = syscall.Write(end, b)
+			err = errors.Join(err, syscall.Close(end))
+		}
+	})
+	if errors.Is(err, syscall.EAGAIN) { // so that no Read waits
+		err = nil
+	}
+	return errors.Join(failed, err)
+}
 
 // nonBlocking reports whether f is in non-blocking mode. In blocking mode no deadline interrupts
 // a Read.

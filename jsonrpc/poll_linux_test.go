@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -177,6 +178,47 @@ func TestStoppable(t *testing.T) {
 		if _, ok := newStoppable(r); ok {
 			t.Errorf("%s is stoppable after Close", kind)
 		}
+	}
+}
+
+// TestCloseWhileReading closes a pipe while a Read begins, waits, or gets something: it ends. What Close writes stays in the
+// pipe only if the Read took something else, and a full pipe stops nobody.
+func TestCloseWhileReading(t *testing.T) {
+	const full = 64 << 10
+	for round := range 600 {
+		r, w := opened(t, "blocking pipe")
+		in, ok := newStoppable(r)
+		if !ok {
+			t.Fatal("a pipe is not stoppable")
+		}
+		sent := []int{0, 1, full}[round%3]
+		must.Get(w.Write(make([]byte, sent)))(t)
+		took := make(chan int, 1)
+		go func() {
+			n, err := in.Read(make([]byte, 10))
+			for err == nil {
+				n, err = in.Read(make([]byte, 10))
+			}
+			if !errors.Is(err, os.ErrClosed) {
+				t.Errorf("a Read ends with %v", err)
+			}
+			took <- n
+		}()
+		if round%2 == 0 {
+			for sent < full && !in.(*stoppable).reading.Load() {
+				runtime.Gosched()
+			}
+		}
+		must.OK(t, in.Close())
+		if n := <-took; n != 0 {
+			t.Fatalf("a Read that Close ended took %d bytes", n)
+		}
+		_ = w.Close()
+		left := must.Get(io.ReadAll(r))(t)
+		if rest := bytes.TrimRight(left, "\n"); len(left)-len(rest) > 1 || !bytes.Equal(rest, make([]byte, len(rest))) {
+			t.Fatalf("%q is left of %d bytes", left, sent)
+		}
+		_ = r.Close()
 	}
 }
 
