@@ -3,9 +3,9 @@ package run
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,10 +24,9 @@ const lastGrace = 30 * time.Second
 // name is os.Args[0] of this program when it is started as a launcher.
 const name = "codex-mcp-launch"
 
-// launcherEnviron is the environment of a launcher. Starting a command occupies one of the
-// runtime's processors until the program is executed, which can take forever. So there are two,
-// also on a machine with one, and no garbage collection, which would wait for both, unless killing takes long.
-func launcherEnviron() []string { return []string{"GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=512MiB"} }
+// launcherEnviron is the environment of a launcher. With one of the runtime's processors it has fewer threads. There is no
+// garbage collection, unless killing takes long.
+func launcherEnviron() []string { return []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=512MiB"} }
 
 // Main launches a command and does not return if this process was started to do that. Otherwise
 // it returns at once. It must be the first statement of the program.
@@ -61,12 +60,12 @@ func launch(server *os.File, confine Confine) error {
 	if err != nil {
 		return err
 	}
-	if status == nil {
+	if status == 0 {
 		leaveRoom(pid)
 	}
 	report{kind: reportStarted, value: uint32(pid)}.send(server)
 	leave()
-	if status != nil {
+	if status != 0 {
 		reapRooms(pid, status, server)
 	} else {
 		reap(pid, server)
@@ -142,8 +141,8 @@ func readOrder(environ []string) (o order, err error) {
 }
 
 // start starts the command, and returns the id of its first process. If the command has rooms, that is the first process
-// there, which says in a file how the command has ended.
-func (o order) start(confine Confine) (pid int, status *os.File, err error) {
+// there, which says by the descriptor status how the command has ended.
+func (o order) start(confine Confine) (pid, status int, err error) {
 	begin := func(rooms *Rooms) error {
 		return withSignals(func() error {
 			if rooms != nil {
@@ -162,8 +161,10 @@ func (o order) start(confine Confine) (pid int, status *os.File, err error) {
 	return pid, status, err
 }
 
-// forkExec starts the first process of a command.
+// forkExec starts the first process of a command. That occupies one of the runtime's processors until the program is
+// executed, which can take forever.
 func (o order) forkExec() (pid int, err error) {
+	runtime.GOMAXPROCS(2)
 	pid, err = syscall.ForkExec(o.path, o.args, &syscall.ProcAttr{
 		Env: o.env, Files: []uintptr{0, 1, 2},
 		// In the launcher's session, so that the server finds it without the launcher.
@@ -252,10 +253,10 @@ func leave() {
 // inherited, except standard input, output and error. A program calls it once, before it
 // opens any file.
 func SealDescriptors() error {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if errors.Is(err, fs.ErrNotExist) { // there is no /proc; older kernels lack this call
-		err = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	if unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return nil
 	}
+	entries, err := os.ReadDir("/proc/self/fd") // the kernel is older than 5.11
 	if err != nil {
 		return fmt.Errorf("the files that commands would inherit: %w", err)
 	}

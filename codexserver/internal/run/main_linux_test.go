@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -33,6 +34,7 @@ func TestMain(m *testing.M) {
 	}
 	run.Main(func(confinement string, _ int, start func(*run.Rooms) error) error {
 		if confinement == forking {
+			runtime.GOMAXPROCS(2) // as before each start without rooms
 			go litter()
 			return fork()
 		}

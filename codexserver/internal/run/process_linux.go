@@ -47,7 +47,9 @@ const (
 )
 
 func (r report) send(w io.Writer) {
-	_, _ = fmt.Fprintf(w, "%s %d %q\n", r.kind, r.value, r.text) // fails when the server is gone
+	line := strconv.AppendUint(append([]byte(r.kind), ' '), uint64(r.value), 10)
+	line = append(strconv.AppendQuote(append(line, ' '), r.text), '\n')
+	_, _ = w.Write(line) // fails when the server is gone
 }
 
 func (r *report) read(from *bufio.Reader) error {

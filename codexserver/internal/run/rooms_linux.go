@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -69,15 +68,12 @@ type room struct {
 	argv, envv       []*byte
 	go0, go1         uintptr // a pipe by which the launcher lets the first process begin
 	failed0, failed1 uintptr // one by which a copy says what failed; the execution of the command closes it
-	status0, status1 uintptr // one by which the first process says how the command has ended
+	status0, status1 uintptr // one by which the first process says how the command has ended, and whether no other process is left
 	limits           [2]unix.Rlimit
 	mask             uint64 // of signals, that of the command
 	word             [2]uint32
 	alive            []any // what is only pointed to
 }
-
-// ending is what the first process says of the command: its status, and whether no other process is left.
-type ending struct{ status, last uint32 }
 
 // compile makes calls of steps, and keeps what they point to.
 func (r *room) compile(steps []Step) (calls []call) {
@@ -105,7 +101,7 @@ func (r *room) compile(steps []Step) (calls []call) {
 
 // start starts the order's command in rooms, and returns the id of their first process and where that says how the command
 // has ended. The calling thread stays the goroutine's, because the first process ends with it.
-func (rooms *Rooms) start(o order) (pid int, status *os.File, err error) {
+func (rooms *Rooms) start(o order) (pid, status int, err error) {
 	runtime.LockOSThread()
 	r := &room{flags: rooms.Flags | uintptr(unix.SIGCHLD)}
 	r.first, r.last = r.compile(rooms.First), r.compile(rooms.Last)
@@ -120,11 +116,11 @@ func (rooms *Rooms) start(o order) (pid int, status *os.File, err error) {
 		r.envv, err = syscall.SlicePtrFromStrings(o.env)
 	}
 	if err != nil {
-		return 0, nil, err
+		return 0, 0, err
 	}
 	r.limits[0], err = commandLimit()
 	if err = errors.Join(err, unix.Getrlimit(unix.RLIMIT_NOFILE, &r.limits[1])); err != nil {
-		return 0, nil, fmt.Errorf("limits: %w", err)
+		return 0, 0, fmt.Errorf("limits: %w", err)
 	}
 	if rooms.Files > 0 {
 		r.limits[1].Cur = min(rooms.Files, r.limits[1].Max)
@@ -132,37 +128,45 @@ func (rooms *Rooms) start(o order) (pid int, status *os.File, err error) {
 	for _, pipe := range [][2]*uintptr{{&r.go0, &r.go1}, {&r.failed0, &r.failed1}, {&r.status0, &r.status1}} {
 		var p [2]int
 		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
-			return 0, nil, fmt.Errorf("pipe: %w", err)
+			return 0, 0, fmt.Errorf("pipe: %w", err)
 		}
 		*pipe[0], *pipe[1] = uintptr(p[0]), uintptr(p[1])
 	}
-	id, errno := r.clone(rooms.Flags&unix.CLONE_NEWUSER != 0)
+	id, failure := r.clone(rooms.Flags&unix.CLONE_NEWUSER != 0)
 	for _, fd := range []uintptr{r.go0, r.failed1, r.status1} {
 		_ = unix.Close(int(fd))
 	}
-	if errno != 0 {
-		return 0, nil, &RoomsError{"clone", errno}
+	if failure != 0 {
+		return 0, 0, &RoomsError{"clone", failure}
 	}
 	if rooms.Flags&unix.CLONE_NEWUSER != 0 {
 		if err := mapIDs(int(id)); err != nil {
-			return 0, nil, &RoomsError{"ids", errnoOf(err)}
+			return 0, 0, &RoomsError{"ids", errnoOf(err)}
 		}
 	}
 	if _, err := unix.Write(int(r.go1), []byte{1}); err != nil {
-		return 0, nil, &RoomsError{"begin", errnoOf(err)}
+		return 0, 0, &RoomsError{"begin", errnoOf(err)}
 	}
-	var said [8]byte
-	failed := os.NewFile(r.failed0, "failure")
-	defer failed.Close()
-	n, err := io.ReadFull(failed, said[:]) // until the command's program is executed
+	step, errno, failed := readPair(int(r.failed0)) // until the command's program is executed
+	_ = unix.Close(int(r.failed0))
 	runtime.KeepAlive(r)
-	if n == len(said) {
-		return 0, nil, r.failure(rooms, o, binary.NativeEndian.Uint32(said[:]), syscall.Errno(binary.NativeEndian.Uint32(said[4:])))
+	if failed {
+		return 0, 0, r.failure(rooms, o, step, syscall.Errno(errno))
 	}
 	if rooms.Watch != nil {
 		go rooms.watch(int(id), o.server)
 	}
-	return int(id), os.NewFile(r.status0, "status"), nil
+	return int(id), int(r.status0), nil
+}
+
+// readPair reads two numbers, which are written at once, or reports that there are none.
+func readPair(fd int) (first, second uint32, ok bool) {
+	var b [8]byte
+	n, err := unix.Read(fd, b[:])
+	for errors.Is(err, unix.EINTR) {
+		n, err = unix.Read(fd, b[:])
+	}
+	return binary.NativeEndian.Uint32(b[:]), binary.NativeEndian.Uint32(b[4:]), n == len(b)
 }
 
 // watch ends the rooms if they must end, and says why. It ends with this process.
@@ -203,10 +207,10 @@ func mapIDs(pid int) error {
 	dir := "/proc/" + strconv.Itoa(pid) + "/"
 	user, group := strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())
 	for _, file := range [][2]string{{"setgroups", "deny"}, {"uid_map", user + " " + user + " 1"}, {"gid_map", group + " " + group + " 1"}} {
-		f, err := os.OpenFile(dir+file[0], os.O_WRONLY, 0)
+		fd, err := unix.Open(dir+file[0], unix.O_WRONLY|unix.O_CLOEXEC, 0)
 		if err == nil {
-			_, err = f.WriteString(file[1])
-			err = errors.Join(err, f.Close())
+			_, err = unix.Write(fd, []byte(file[1]))
+			err = errors.Join(err, unix.Close(fd))
 		}
 		if err != nil {
 			return err
@@ -271,14 +275,13 @@ func (r *room) begin() {
 	if !r.perform(r.first, 0) {
 		return
 	}
-	command, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	command, errno := vfork()
 	switch {
 	case errno != 0:
-		r.fails(stepOther, errno)
+		r.fails(stepOther, syscall.Errno(errno))
 		return
 	case command == 0:
 		r.exec()
-		return
 	}
 	_, _, _ = syscall.RawSyscall6(unix.SYS_CHDIR, uintptr(unsafe.Pointer(r.slash)), 0, 0, 0, 0, 0)
 	for fd := uintptr(0); fd < 3; fd++ { // they are the command's, and end with it
@@ -288,7 +291,8 @@ func (r *room) begin() {
 	r.reap(command)
 }
 
-// exec executes the command's program, or nothing if there is none.
+// exec executes the command's program, or nothing if there is none. It does not return: what calls it is the first process's
+// memory, too, which goes on there.
 //
 //go:nosplit
 //go:norace
@@ -297,16 +301,15 @@ func (r *room) exec() {
 	_, _, _ = syscall.RawSyscall6(unix.SYS_SETPGID, 0, 0, 0, 0, 0, 0)
 	_, _, _ = syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NPROC, uintptr(unsafe.Pointer(&r.limits[0])), 0, 0, 0)
 	_, _, _ = syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&r.limits[1])), 0, 0, 0)
-	if !r.perform(r.last, uintptr(len(r.first))) {
-		return
+	if r.perform(r.last, uintptr(len(r.first))) && r.path != nil {
+		_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&r.mask)), 0, 8, 0, 0)
+		_, _, errno := syscall.RawSyscall6(
+			unix.SYS_EXECVE, uintptr(unsafe.Pointer(r.path)), uintptr(unsafe.Pointer(&r.argv[0])), uintptr(unsafe.Pointer(&r.envv[0])), 0, 0, 0)
+		r.fails(stepExec, errno)
 	}
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&r.mask)), 0, 8, 0, 0)
-	if r.path == nil {
+	for {
 		_, _, _ = syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 0, 0, 0, 0, 0, 0)
 	}
-	_, _, errno := syscall.RawSyscall6(
-		unix.SYS_EXECVE, uintptr(unsafe.Pointer(r.path)), uintptr(unsafe.Pointer(&r.argv[0])), uintptr(unsafe.Pointer(&r.envv[0])), 0, 0, 0)
-	r.fails(stepExec, errno)
 }
 
 // perform makes calls until one fails, which it reports.
@@ -380,25 +383,24 @@ func (r *room) says(last uint32) {
 }
 
 // reapRooms reports the end of the command, and then that of the rooms.
-func reapRooms(pid int, said *os.File, server *os.File) {
-	e, known := ending{status: uint32(unix.SIGKILL)}, false // as it is if the first process is killed
-	var b [8]byte
-	if _, err := io.ReadFull(said, b[:]); err == nil {
-		e, known = ending{binary.NativeEndian.Uint32(b[:]), binary.NativeEndian.Uint32(b[4:])}, true
+func reapRooms(pid, said int, server *os.File) {
+	status, last, known := readPair(said)
+	if !known {
+		status = uint32(unix.SIGKILL) // as it is if the first process is killed
 	}
-	if known && e.last == 0 {
-		report{kind: reportExited, value: e.status}.send(server)
+	if known && last == 0 {
+		report{kind: reportExited, value: status}.send(server)
 	}
 	for {
 		if _, err := unix.Wait4(pid, nil, 0, nil); !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}
-	if known && e.last == 0 {
+	if known && last == 0 {
 		report{kind: reportGone}.send(server)
 		return
 	}
-	report{kind: reportLast, value: e.status}.send(server)
+	report{kind: reportLast, value: status}.send(server)
 }
 
 // OriginalFiles is how many files this process might have open before Go raised that limit, which its commands get. Go
