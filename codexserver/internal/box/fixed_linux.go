@@ -70,6 +70,15 @@ func (r *Roots) fixed() (all []fixed) {
 			}
 		}
 	}
+	if len(all) > 0 {
+		mountinfo, _ := os.ReadFile("/proc/self/mountinfo")
+		mounts := readMounts(string(mountinfo))
+		for _, one := range slices.Clone(all) {
+			for _, path := range mounts.others(one.path) {
+				add(path, one.readOnly)
+			}
+		}
+	}
 	slices.SortStableFunc(all, func(a, b fixed) int { return strings.Compare(a.path, b.path) })
 	return all
 }
@@ -130,15 +139,55 @@ func (p plan) watch(pid int) string {
 	}
 }
 
-// mountPoints returns where file systems are mounted, by the text of a mountinfo.
-func mountPoints(mountinfo string) (all []string) {
+// mount is a line of a mountinfo, see proc_pid_mountinfo(5).
+type mount struct {
+	device string
+	root   string // of the mount, in the device's file system
+	point  string
+}
+
+type mounts []mount
+
+func readMounts(mountinfo string) (all mounts) {
 	for line := range strings.Lines(mountinfo) {
-		const mountPoint = 4
-		if fields := strings.Fields(line); len(fields) > mountPoint {
-			all = append(all, unescaped(fields[mountPoint]))
+		const device, root, point = 2, 3, 4
+		if fields := strings.Fields(line); len(fields) > point {
+			all = append(all, mount{fields[device], unescaped(fields[root]), unescaped(fields[point])})
 		}
 	}
 	return all
+}
+
+// mountPoints returns where file systems are mounted, by the text of a mountinfo.
+func mountPoints(mountinfo string) (all []string) {
+	for _, m := range readMounts(mountinfo) {
+		all = append(all, m.point)
+	}
+	return all
+}
+
+// others returns the further paths of what is at an absolute path: those by which other mounts show it.
+func (all mounts) others(path string) (found []string) {
+	var over mount // on which path lies, the last of those at the same place
+	for _, m := range all {
+		if paths.Below(path, m.point) && len(m.point) >= len(over.point) {
+			over = m
+		}
+	}
+	rel, _ := paths.Within(path, over.point)
+	inside := filepath.Join(over.root, rel)
+	info, err := os.Lstat(path)
+	for _, m := range all {
+		rel, shown := paths.Within(inside, m.root)
+		other := filepath.Join(m.point, rel)
+		if err != nil || !shown || m.device != over.device || other == path || slices.Contains(found, other) {
+			continue
+		}
+		if same, err := os.Lstat(other); err == nil && os.SameFile(info, same) { // which no other mount hides
+			found = append(found, other)
+		}
+	}
+	return found
 }
 
 // unescaped returns a path of mountinfo, which has some characters in octal.

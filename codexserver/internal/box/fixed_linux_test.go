@@ -5,13 +5,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"golang.org/x/sys/unix"
 )
 
 // gitEnv is the environment of git in these tests.
@@ -82,6 +85,47 @@ func TestPlants(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSecondMount tries to change what git runs by another mount of the same folder, of its parent and of the git folder.
+func TestSecondMount(t *testing.T) {
+	boxtest.NeedRooms(t)
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+		if os.Getuid() != 0 {
+			cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+		}
+	}, func(t *testing.T) {
+		must.OK(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+		base, repo := repository(t)
+		for i, from := range []string{repo, base + "/outer", repo + "/.git"} {
+			to := filepath.Join(base, "outside", strconv.Itoa(i)+" é")
+			must.OK(t, os.MkdirAll(to, 0o700))
+			must.OK(t, unix.Mount(from, to, "", unix.MS_BIND, ""))
+			t.Cleanup(func() { must.Check(t, unix.Unmount(to, unix.MNT_DETACH)) })
+		}
+		for name, script := range map[string]string{
+			"the working folder": `echo evil >>"$1/outside/0 é/.git/config"`,
+			"a folder above it":  `echo evil >>"$1/outside/1 é/a/repo/.git/config"`,
+			"the git folder":     `echo evil >>"$1/outside/2 é/config"`,
+			"hooks":              `echo evil >"$1/outside/1 é/a/repo/.git/hooks/pre-commit"`,
+			"renamed":            `cd "$1/outside/1 é/a/repo" && mv .git old && cp -r old .git && echo evil >.git/config`,
+		} {
+			for _, confined := range []bool{true, false} {
+				spec := run.Spec{Argv: []string{"bash", "-c", script, "sh", base}, Dir: repo, Env: gitEnv(base + "/home"), Timeout: time.Minute}
+				if confined {
+					spec.Confinement = confine(t, write(), repo)
+				}
+				before := snapshot(t, base)
+				res := ran(t, spec)
+				if after := snapshot(t, base); (before == after) != confined {
+					t.Errorf("%s, confined %t: unchanged %t: %s", name, confined, before == after, res.Aggregated)
+				}
+			}
+		}
+	})
 }
 
 // snapshot returns what git runs in the repositories of [repository], by its paths.
