@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
@@ -160,13 +161,55 @@ func (s *sight) list(folder string) (entries []fs.DirEntry) {
 	return entries
 }
 
-// git takes a git folder, or the file that names one.
+// git takes a git folder, or the file that names one, and what its configuration names below the root.
 func (s *sight) git(at string) {
 	s.take(at, 0)
 	for _, name := range []string{"commondir", "config", "config.worktree", "gitdir"} {
 		s.take(at+"/"+name, 0)
 	}
 	s.take(at+"/hooks", 1)
+	const most = 20 // files that include each other
+	configs := []string{at + "/config", at + "/config.worktree"}
+	for i := 0; i < min(len(configs), most); i++ {
+		for _, named := range s.named(configs[i], path.Dir(at)) {
+			s.take(named, 1)
+			configs = append(configs, named)
+		}
+	}
+}
+
+// gitNames are the lines by which a configuration of git names other files and folders of hooks.
+var gitNames = lazyregexp.Regexp{Text: `(?im)^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hookspath|path)[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t\r]*$`}
+
+// named returns what a configuration names below the root: hooks from the working tree, other files from its own folder.
+func (s *sight) named(config, tree string) (all []string) {
+	f, err := s.root.OpenFile(config, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, plantBytes)) // what cannot be read names nothing
+	home, _ := os.UserHomeDir()
+	for _, line := range gitNames.Get().FindAllSubmatch(text, plantFiles) {
+		name := string(line[2])
+		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+			name = path.Join(home, rest)
+		}
+		rel, within := paths.Within(name, s.base)
+		switch {
+		case path.IsAbs(name) && within:
+		case path.IsAbs(name):
+			continue
+		case strings.EqualFold(string(line[1]), "path"):
+			rel = path.Join(path.Dir(config), name)
+		default:
+			rel = path.Join(tree, name)
+		}
+		if filepath.IsLocal(rel) && rel != "." {
+			all = append(all, rel)
+		}
+	}
+	return all
 }
 
 // take notes what is at a path, and what is below it.

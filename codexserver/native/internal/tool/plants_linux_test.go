@@ -27,9 +27,11 @@ func TestPlants(t *testing.T) {
 		{"mkdir .git/hooks; echo x >.git/hooks/post-checkout", ".git/hooks (renamed to hooks.made-in-the-sandbox), .git/hooks/post-checkout", ".git/hooks"},
 		{"echo x >other; mkdir d; echo y >>file; echo x >.git/index; rm .envrc", "", ""},
 		{"exit 3", "", ""},
+		{"echo x >tools/hooks/pre-push; echo x >>tools/git/one; echo x >tools/git/two; echo x >tools/git/three", "tools/git/one, tools/git/two, tools/hooks/pre-push", ""},
 	} {
 		work := boxtest.FolderOutsideTmp(t)
-		boxtest.Lay(t, work, ".git/HEAD=ref: x", ".git/config=", ".envrc=x", ".mcp.json=x", "a/b/", "file=x")
+		boxtest.Lay(t, work, ".git/HEAD=ref: x", ".git/config=[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../tools/git/one\n",
+			"tools/hooks/", "tools/git/one=[includeIf \"gitdir:x\"] path = \"two\"\n", ".envrc=x", ".mcp.json=x", "a/b/", "file=x")
 		h := &host{}
 		turn := turnOf(tool.Options{Sandbox: tool.Confine(box.New(box.Options{}))}, h, work, protocol.ApprovalNever, protocol.SandboxWorkspaceWrite)
 		res := called(t, turn, shellCall("", "sh", "-c", tt.script))
