@@ -402,7 +402,7 @@ func FuzzLines(f *testing.F) {
 		for line := range bytes.SplitSeq(stream, []byte("\n")) {
 			trimmed := strings.Trim(string(line), " \t\r")
 			switch {
-			case len(line) > limit:
+			case len(bytes.TrimSuffix(line, []byte("\r"))) > limit:
 				want = append(want, "!")
 			case trimmed != "":
 				want = append(want, trimmed)
