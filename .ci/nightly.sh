@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Steps that are not of the gate, because they take long or need much. .ci/run reads this file.
-nightly=(install style newcomer machines busy go128 versions seatbelt helper types cluster models release fuzz hosts soak windows)
+nightly=(install style newcomer machines busy go128 versions seatbelt helper tools types cluster models release fuzz hosts soak windows)
 
 # on_disk runs a command whose temporary files are on the disk: the sandbox of Codex hides those in memory.
 on_disk() (
@@ -61,6 +61,12 @@ step_helper() ( # the documented helper of the sandbox. The real Codex would use
   (cd "$dir" && apt-get download -q bubblewrap && dpkg -x ./*.deb .)
   PATH=$dir/usr/bin:$PATH go test -tags bubblewrap -count=1 -run '^TestTerminalsAndSemaphores$' ./codexserver/internal/box
 )
+
+step_tools() { # Gradle, Maven, pytest, cargo, mix, PostgreSQL, vitest and Playwright in the sandbox, as a user
+  needs gradle mvn cargo mix psql node python3
+  locked codexserver/internal/box/testdata/tools
+  go test -tags tools -count=1 -timeout 30m -run '^TestTools$' ./codexserver/internal/box
+}
 
 step_types() { # 30,000 random instances of each schema, whether its types are checked in or not
   go test -count=1 -timeout 60m ./mcptypes ./mcptypes/modern ./gen -roundtrips 30000
