@@ -59,7 +59,8 @@
 //	Searcher      fuzzyFileSearch
 //	ModelLister   codex-models
 //
-// A conversation that is a [Steerer] takes messages while a turn runs. What a server should know
+// A conversation that is a [Steerer] takes messages while a turn runs, a [Checker] runs its checks, and a [Former] gives its
+// answer a form. What a server should know
 // besides, such as the engine's name and whether it confines commands, are the [Traits] of a [Describer].
 //
 // To run an engine without a server, write a [Host]; [DenyAll] is the half of it that

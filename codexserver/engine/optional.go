@@ -10,7 +10,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer], [Stopper], [Checker] and [Resolver] on the [Conversation]. A client does not have
+// [Steerer], [Stopper], [Checker], [Former] and [Resolver] on the [Conversation]. A client does not have
 // methods whose interface the engine lacks.
 
 // ErrNotFound means that a conversation does not exist.
@@ -157,6 +157,17 @@ type Checker interface {
 	// any program: nobody approved it, it did not run, or the sandbox stopped it. It is "" otherwise. An error aborts the
 	// turn, and so does the end of ctx, with which the check has ended when Check returns.
 	Check(ctx context.Context, id, line string, limit time.Duration) (why string, err error)
+}
+
+// Former is a conversation that gives an answer the form that the caller of the turn wants, after the work. A provider that
+// holds a model to a schema from the first token on would let it do no work. So Turn tells the model of
+// [protocol.TurnInput.OutputSchema] in words alone, and the server calls Form if the answer does not fit.
+type Former interface {
+	// Form runs a turn after the last one, as Turn does, in which the model writes its answer again and is held to
+	// OutputSchema. Items say what is wrong with the answer. Nothing runs in it, and nobody is asked, whatever the model
+	// calls all the same: the turn may fail or be incomplete for that. What it may not do is of this turn alone. A process
+	// that continues the turn before it by its key takes its answer if it has ended, and else ignores it.
+	Form(ctx context.Context, in protocol.TurnInput) error
 }
 
 // Resolver is a conversation whose sandbox finds its folders by their names, again for each command. Who can put

@@ -47,14 +47,14 @@ type TurnInput struct {
 	// Effort changes the effort for this and later turns; "" leaves it.
 	Effort ReasoningEffort
 	// OutputSchema is a JSON schema for this turn's last message, which the model may not
-	// follow. Nil leaves the form to the model.
+	// follow. Nil leaves the form to the model. An engine.Former holds the model to it in Form alone.
 	OutputSchema json.RawMessage
 	// MaxTokens bounds the input and output tokens of this turn; 0 means no limit. The
 	// server interrupts the turn when they are used. An engine that knows the usage of a
 	// response before it runs the response's calls does not run them then.
 	MaxTokens int64
-	// Again says that the turn goes on with the last one, whose check failed: MaxTokens and an engine's limits count for
-	// both.
+	// Again says that the turn goes on with the last one, whose check failed or whose answer has another form: MaxTokens
+	// and an engine's limits count for both.
 	Again bool
 	// Key names the turn for Continue, a random text. "" is a turn that no other process continues.
 	Key string

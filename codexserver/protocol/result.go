@@ -87,7 +87,7 @@ type TurnStatus string
 // The statuses. Idle and unknown are those of threads without a turn.
 const (
 	StatusCompleted  TurnStatus = "completed"
-	StatusIncomplete TurnStatus = "incomplete" // the answer is cut off or empty, or the check did not pass
+	StatusIncomplete TurnStatus = "incomplete" // the answer is cut off, empty or in no form, or the check did not pass
 	StatusFailed     TurnStatus = "failed"
 	StatusAborted    TurnStatus = "aborted" // by a person, a question, or the budget
 	StatusWaiting    TurnStatus = "waiting" // for the answer to a question

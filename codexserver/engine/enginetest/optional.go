@@ -220,3 +220,41 @@ func testChecked(t *testing.T, s *Subject) {
 	}
 	usable(t, &asking, c)
 }
+
+func forms(_ engine.Engine, c engine.Conversation) bool {
+	_, is := c.(engine.Former)
+	return is
+}
+
+// former is a conversation whose turns are for the form of an answer.
+type former struct{ engine.Conversation }
+
+func (f former) Turn(ctx context.Context, in protocol.TurnInput) error {
+	return f.Conversation.(engine.Former).Form(ctx, in)
+}
+
+func testFormed(t *testing.T, s *Subject) {
+	c := start(t, s, always(elicit.Approved))
+	form := &conversation{former{c.Conversation}, c.host, c.cwd}
+	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
+	in := protocol.TurnInput{Items: protocol.TextInput("go"), OutputSchema: json.RawMessage(schema)}
+	s.Script(Step{Command: touch("made")}, Step{Text: "one"})
+	events, err := c.run(t, t.Context(), "go", in)
+	if completed(t, events, err, "one"); !exists(c, "made") {
+		t.Error("under a schema the work was not done")
+	}
+	in.Items, in.Again = protocol.TextInput("again"), true
+	was := ""
+	s.Script(Step{Text: `{"n":1}`, Asked: func(sent string) { was = sent }})
+	events, err = form.run(t, t.Context(), "again", in)
+	if completed(t, events, err, `{"n":1}`); !strings.Contains(was, "again") {
+		t.Error("the model was not sent what is wrong with its answer")
+	}
+	s.Script(Step{Command: touch("evil")}, Step{Text: "done"})
+	events, _ = form.run(t, t.Context(), "again", in) // it may go on after that, or fail
+	framed(t, events)
+	if exists(c, "evil") || index[protocol.ExecApprovalRequest](events) >= 0 {
+		t.Errorf("a call in place of the form ran, or was asked about: %s", types(events))
+	}
+	usable(t, s, c)
+}

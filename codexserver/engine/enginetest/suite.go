@@ -39,6 +39,7 @@ func promises() []promise {
 		{"SteeredInterrupted", testSteeredInterrupted, steers},    // keeps a message that an interrupt overtook, and says so
 		{"SteeredBetween", testSteeredBetween, steers},            // refuses a message for a turn when none is running
 		{"Checked", testChecked, checks},                          // runs a check as a command of the model
+		{"Formed", testFormed, forms},                             // works under a schema, and then gives the answer its form
 		{"Described", testDescribed, has[engine.Describer]},       // says the same of itself each time
 		{"Resumed", testResumed, has[engine.Resumer]},             // opens a conversation again, with its past
 		{"Listed", testListed, has[engine.Library]},               // lists a conversation after its first turn

@@ -27,6 +27,8 @@ var (
 type Turn struct {
 	// Own is true if it began with the message whose turn is continued, or with one that continued it.
 	Own bool
+	// Form is true if it only gave the answer of the own turn before it its form, see [FormKey].
+	Form bool
 	// Said is true if it has a message of the user.
 	Said bool
 	// End is how it ended, nil if its process ended before it did.
@@ -35,13 +37,18 @@ type Turn struct {
 	Open []Call
 }
 
+// FormKey returns the key of a turn that gives the answer of the turn with a key its form.
+func FormKey(key string) string { return key + "-form" }
+
 // Last returns the last of the own turns. Turns after it without a message do not count: a process was killed as soon
-// as it had begun to continue.
+// as it had begun to continue. The form of its answer counts only if the model has written it.
 func Last(turns []Turn) (*Turn, error) {
 	for i, t := range slices.Backward(turns) {
+		formed, whole := t.End.(protocol.TaskComplete)
 		switch {
-		case t.Own:
+		case t.Own, t.Form && whole && formed.Incomplete == "" && formed.LastAgentMessage != nil:
 			return &turns[i], nil
+		case t.Form:
 		case t.Said, t.End != nil:
 			if slices.ContainsFunc(turns, func(t Turn) bool { return t.Own }) {
 				return nil, ErrOvertaken
