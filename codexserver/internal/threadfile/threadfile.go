@@ -37,6 +37,15 @@ type Thread struct {
 	// ID is the id of the conversation: letters, digits and hyphens.
 	ID string `json:"id"`
 	protocol.Kept
+	// Formed is nil unless the last turn in the engine's file is one for the form of an answer, which had less.
+	Formed *Formed `json:"formed,omitzero"`
+}
+
+// Formed is what a conversation has, while the last turn in its engine's file does not say it.
+type Formed struct {
+	Policy  protocol.ApprovalPolicy  `json:"approval_policy"`
+	Sandbox protocol.SandboxPolicy   `json:"sandbox_policy"`
+	Effort  protocol.ReasoningEffort `json:"effort,omitzero"`
 }
 
 // Wish gives the call that resumes the conversation what earlier calls chose and it leaves open, but for the web search,
@@ -120,21 +129,32 @@ func (s *Store) Get(id string, began *protocol.Kept) (*Thread, error) {
 	if err == nil && data != nil {
 		err = json.Unmarshal(data, t)
 	} else if err == nil {
-		t = &Thread{id, *began}
+		t = &Thread{ID: id, Kept: *began}
 	}
-	switch {
-	case err != nil:
-	case !strings.EqualFold(t.ID, id):
+	if err == nil && !strings.EqualFold(t.ID, id) {
 		err = fmt.Errorf("member id: %.100q is another conversation", t.ID)
-	case t.Policy == "" || !slices.Contains(protocol.ApprovalPolicies(), t.Policy) && t.Policy[0] != '{':
-		err = fmt.Errorf("member approval_policy: %.100q is unknown", t.Policy)
-	case decide.Width(t.Sandbox.Mode) < 0:
-		err = fmt.Errorf("member sandbox_policy: the mode %.100q is unknown", t.Sandbox.Mode)
+	}
+	if err == nil {
+		err = known(t.Policy, t.Sandbox.Mode)
+	}
+	if err == nil && t.Formed != nil {
+		err = known(t.Formed.Policy, t.Formed.Sandbox.Mode)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("nothing was started: what a call chose for the conversation cannot be read from %s: %w; without the file this choice does not count", path, err)
 	}
 	return t, nil
+}
+
+// known returns an error for a policy or a mode that is unknown.
+func known(policy protocol.ApprovalPolicy, mode protocol.SandboxMode) error {
+	switch {
+	case policy == "" || !slices.Contains(protocol.ApprovalPolicies(), policy) && policy[0] != '{':
+		return fmt.Errorf("member approval_policy: %.100q is unknown", policy)
+	case decide.Width(mode) < 0:
+		return fmt.Errorf("member sandbox_policy: the mode %.100q is unknown", mode)
+	}
+	return nil
 }
 
 // read returns the path and the content of a conversation's file, nil without one. It fails if the store cannot have

@@ -17,7 +17,7 @@ import (
 const id = "0199a2b3-0000-7000-8000-00000000000a"
 
 func thread(id string) *Thread {
-	return &Thread{id, protocol.Kept{
+	return &Thread{ID: id, Kept: protocol.Kept{
 		Policy: protocol.ApprovalUntrusted, Choices: protocol.Choices{WebSearch: new(false)},
 		Sandbox: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{"/a"}, NetworkAccess: true, ExcludeSlashTmp: true},
 	}}
