@@ -17,11 +17,13 @@ const (
 	checkTime = 10 * time.Minute // how long a check may take by default
 )
 
-// checks is the state of a turn that has a check.
+// checks is the state of a turn of which the engine may run several: the work, as often as its check fails, and the form of
+// its answer.
 type checks struct {
-	held    bool                 // there may be a further try, so clients do not get the begin and the end of a turn of the engine
+	held    bool                 // another one may follow, so clients do not get begin and end of a turn of the engine
+	forming bool                 // one runs in which the model gives its answer a form
 	end     protocol.EventMsg    // of the engine's last turn until the next one begins, which clients get when the turn has ended
-	letters []protocol.InputItem // that came meanwhile
+	letters []protocol.InputItem // that came while the engine did not work
 }
 
 // holds keeps the begin and the end of a turn of the engine from clients: to them the tries are one turn. The caller
@@ -39,17 +41,25 @@ func (q *seat) holds(m protocol.EventMsg) bool {
 	case protocol.TaskComplete, protocol.TurnAborted:
 		c.end = m
 		return true
+	case protocol.Error: // the work has not failed
+		return c.forming
 	}
 	return false
 }
 
-// tries runs a turn of the engine, and again while its check fails.
+// waits reports whether a message waits until the model works again. The caller holds t.mu.
+func (c *checks) waits() bool { return c.held && (c.end != nil || c.forming) }
+
+// tries runs a turn of the engine, and again while its check fails. When the work is done, its answer gets its form.
 func (t *Thread) tries(ctx context.Context, q *seat, in protocol.TurnInput) error {
-	if len(q.Turn.Order.Checks) == 0 {
+	former, forms := t.conversation.(engine.Former)
+	forms = forms && in.OutputSchema != nil
+	checked := len(q.Turn.Order.Checks) > 0
+	if !checked && !forms {
 		return t.conversation.Turn(ctx, in)
 	}
 	checker, is := t.conversation.(engine.Checker)
-	if !is {
+	if checked && !is {
 		return t.refuse("this engine runs no checks: leave out the argument check, and the key calls.check")
 	}
 	c := &q.checks
@@ -61,7 +71,8 @@ func (t *Thread) tries(ctx context.Context, q *seat, in protocol.TurnInput) erro
 		c.held = false
 		t.mu.Unlock()
 		if len(c.letters) > 0 {
-			t.Emit(protocol.BackgroundEvent{Message: "the turn ended before the model read all messages to it; those that came while the check ran are not in the conversation"})
+			t.Emit(protocol.BackgroundEvent{Message: "the turn ended before the model read all messages to it; " +
+				"those that came while it did not work are not in the conversation"})
 		}
 		if c.end != nil {
 			t.Emit(c.end)
@@ -71,7 +82,10 @@ func (t *Thread) tries(ctx context.Context, q *seat, in protocol.TurnInput) erro
 		if err := t.conversation.Turn(ctx, in); err != nil {
 			return err
 		}
-		next, err := t.check(ctx, q, checker, try)
+		next, err := t.check(ctx, q, checker, try, forms)
+		if next == nil && err == nil && forms {
+			next, err = t.form(ctx, q, former, in)
+		}
 		if next == nil || err != nil {
 			return err
 		}
@@ -80,8 +94,10 @@ func (t *Thread) tries(ctx context.Context, q *seat, in protocol.TurnInput) erro
 }
 
 // check runs the checks of a turn, at one of its tries, until one does not pass. It returns the input of the next try, nil
-// if the turn is over.
-func (t *Thread) check(ctx context.Context, q *seat, checker engine.Checker, try int) ([]protocol.InputItem, error) {
+// if the work is over. Forms says that the form of its answer follows.
+func (t *Thread) check(
+	ctx context.Context, q *seat, checker engine.Checker, try int, forms bool,
+) ([]protocol.InputItem, error) {
 	words, passed, again := "", true, false
 	for i, line := range q.Turn.Order.Checks {
 		id := fmt.Sprintf("check-%s-%d-%d", q.id, try, i)
@@ -98,14 +114,26 @@ func (t *Thread) check(ctx context.Context, q *seat, checker engine.Checker, try
 			break
 		}
 	}
+	again = again && try < maxTries
+	letters := t.letters(q, again || forms)
+	if letters == nil && !again {
+		return nil, nil
+	}
+	if words != "" {
+		letters = append(protocol.TextInput(text.Tagged("check", words)), letters...)
+	}
+	return letters, nil
+}
+
+// letters takes the messages with which the work goes on, and tells clients of them. Without any, the turn is over unless
+// more follows.
+func (t *Thread) letters(q *seat, follows bool) []protocol.InputItem {
 	t.mu.Lock()
 	letters := q.checks.letters
-	q.checks.letters, q.checks.held = nil, letters != nil || again && try < maxTries
+	q.checks.letters, q.checks.held = nil, letters != nil || follows
 	t.mu.Unlock()
 	if letters != nil {
 		t.Emit(protocol.UserMessage{Message: protocol.TextOf(letters), Kind: protocol.UserPlain})
-	} else if !again || try >= maxTries {
-		return nil, nil
 	}
-	return append(protocol.TextInput(text.Tagged("check", words)), letters...), nil
+	return letters
 }

@@ -103,7 +103,7 @@ func (t *Thread) Steer(ctx context.Context, items []protocol.InputItem) error {
 	}
 	t.mu.Lock()
 	now := t.queue.running()
-	if now != nil && now.checks.held && now.checks.end != nil { // the model gets it with the result of the check
+	if now != nil && now.checks.waits() { // such as for the result of the check
 		defer t.mu.Unlock()
 		now.checks.letters = append(now.checks.letters, items...)
 		t.submit()

@@ -10,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -58,17 +57,14 @@ func (t *Turn) conclude(err error, found *changes.Found) *Result {
 	spent, _ := errors.AsType[*SpentError](err)
 	did, said := t.so(), t.answer.Said
 	said.Coming = t.answer.coming.String()
-	if err == nil && t.Order.Schema != nil {
-		schema, fault := outputschema.Compile([]byte(t.Order.Schema)) // as before the turn
-		if fault == nil {
-			did.Output, fault = schema.Check(said.Text)
-		}
-		if fault != nil {
-			t.remark("The answer does not fit output-schema: " + fault.Error())
-		}
+	if t.form.missing != nil && err != nil {
+		said.Coming = said.Text
 	}
+	formed := t.formed(&did, err)
 	answer, hidden := "", ""
-	did.Status, answer, hidden = t.told(said, err, spent)
+	if did.Status, answer, hidden = t.told(said, err, spent); did.Status == protocol.StatusCompleted && !formed {
+		did.Status = protocol.StatusIncomplete
+	}
 	if c := &did.Check; c.Command != "" {
 		t.remark(checked(c))
 		if did.Status == protocol.StatusCompleted && (c.Passed == nil || !*c.Passed) {
@@ -77,6 +73,9 @@ func (t *Turn) conclude(err error, found *changes.Found) *Result {
 	}
 	if found.Untold != "" {
 		t.remark(found.Untold)
+	}
+	if spent == nil { // the work was done before
+		spent, _ = errors.AsType[*SpentError](t.form.missing)
 	}
 	if spent != nil {
 		did.Stopped = plain.Short(spent.Error(), plain.MaxWords)

@@ -61,6 +61,7 @@ type Turn struct {
 	remarks  []string // for the caller
 	folder   folder
 	check    check
+	form     form
 }
 
 // span is when the turn ran.
