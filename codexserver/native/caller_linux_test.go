@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -43,8 +44,10 @@ func hostileModel(t testing.TB, next func([]byte) servertest.Step) string {
 		step := next(r.Body)
 		call := map[string]any{"command": []string{"bash", "-c", step.Line}}
 		switch {
+		case step.Fail:
+			return providertest.Turn{Status: 400, Body: `{"error":{"message":"no such luck"}}`}
 		case step.ID == "":
-			return providertest.Say("done")
+			return providertest.Say(cmp.Or(step.Say, "done"))
 		case step.Patch != "":
 			call["command"] = []string{"apply_patch", step.Patch}
 		case step.Outside:

@@ -3,6 +3,7 @@ package native_test
 import (
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -18,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -28,18 +30,18 @@ func TestChoicesReachTheModel(t *testing.T) {
 	const image = "data:image/png;base64,iVBORw0KGgo="
 	for wire, want := range map[string][]string{
 		"chat": {
-			`{"type":"image_url","image_url":{"url":"` + image + `"}},{"type":"image_url","image_url":{"url":"` + image + `"}}`, `"reasoning_effort":"high"`,
+			`{"type":"image_url","image_url":{"url":"` + image + `"}},{"type":"image_url","image_url":{"url":"` + image + `"}}`, `"tool_choice":"none"`, `"reasoning_effort":"high"`,
 			`"response_format":{"type":"json_schema","json_schema":{"name":"codex_output_schema","strict":true,"schema":` + choicesSchema + `}}`,
 		},
 		"responses": {
-			`{"type":"web_search"}`, `"reasoning":{"effort":"high"}`,
+			`{"type":"web_search"}`, `"tool_choice":"none"`, `"reasoning":{"effort":"high"}`,
 			`"text":{"format":{"type":"json_schema","name":"codex_output_schema","strict":true,"schema":` + choicesSchema + `}}`,
 			`{"type":"input_image","image_url":"` + image + `"},{"type":"input_image","image_url":"` + image + `"}`,
 		},
 	} {
 		t.Run(wire, func(t *testing.T) {
 			b := setup(t, "model_reasoning_effort = \"medium\"\n---\nwire_api = \""+wire+"\"", native.Limits{},
-				providertest.Say("plain"), providertest.Say(`{"n":1}`), providertest.Say("plain"), providertest.Say("resumed"))
+				providertest.Say("plain"), providertest.Say("one"), providertest.Say(`{"n":1}`), providertest.Say("plain"), providertest.Say("resumed"))
 			turn(t, b.start(t, &host{}, protocol.Config{}), say("plain"))
 			for _, part := range []string{"effort", "json_schema", "web_search"} { // which the call did not choose
 				without(t, lastRequest(b), part)
@@ -55,9 +57,18 @@ func TestChoicesReachTheModel(t *testing.T) {
 			in.Items = append(in.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: image}, protocol.InputItem{Type: protocol.InputLocalImage, Path: "a.png"})
 			in.Effort, in.OutputSchema = "high", json.RawMessage(choicesSchema)
 			turn(t, c, in)
+			words := must.Get(json.Marshal(outputschema.Words(in.OutputSchema)))(t)
+			works := lastRequest(b)
+			inOrder(t, works, strings.Trim(string(words), `"`))
+			without(t, works, "json_schema")
+			without(t, works, `"none"`)
+			must.OK(t, c.(engine.Former).Form(t.Context(), protocol.TurnInput{Items: protocol.TextInput("again"), OutputSchema: in.OutputSchema, Again: true}))
 			inOrder(t, lastRequest(b), want...)
+			if head, form := toolsOf(works), toolsOf(lastRequest(b)); head == "" || head != form { // which the provider's cache has
+				t.Errorf("the tools are %s, for the form %s", head, form)
+			}
 			turn(t, c, say("next"))
-			if got := lastRequest(b); strings.Contains(got, "json_schema") || !strings.Contains(got, `"high"`) {
+			if got := lastRequest(b); strings.Contains(got, "json_schema") || strings.Contains(got, "follows this schema") || !strings.Contains(got, `"high"`) {
 				t.Errorf("the next turn: %s", got)
 			}
 			path := configured(t, h).RolloutPath
@@ -138,48 +149,56 @@ func TestWebSearchTakenBack(t *testing.T) {
 	without(t, lastRequest(b), "web_search")
 }
 
-// TestAnswerOfAForm checks that the model is asked once to correct an answer that does not fit the schema.
-func TestAnswerOfAForm(t *testing.T) {
+// toolsOf returns the tools of a request.
+func toolsOf(request string) string {
+	var body struct{ Tools json.RawMessage }
+	_ = json.Unmarshal([]byte(request), &body) // "" without any
+	return string(body.Tools)
+}
+
+// TestForm checks what is left of the form of an answer. Nothing that the model calls in it runs, and the next turn has neither
+// the call nor the schema.
+func TestForm(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name     string
-		answers  []string
-		requests int
-		last     string
-	}{
-		{"fits", []string{`{"n":1}`}, 1, `{"n":1}`},
-		{"fits the second time", []string{`{"n":"one"}`, `{"n":1}`}, 2, `{"n":1}`},
-		{"never fits", []string{"one", "two", "three"}, 2, "two"},
-		{"empty answer", []string{"", `{"n":1}`}, 2, `{"n":1}`},
-	} {
-		for _, wire := range []string{"chat", "responses"} {
-			t.Run(tt.name+" "+wire, func(t *testing.T) {
-				b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{})
-				for _, text := range tt.answers {
-					b.provider.Add(providertest.Say(text))
-				}
+	call := providertest.Call(providertest.Tool("c1", "shell", map[string]any{"command": []string{"sh", "-c", "echo x >evil"}}))
+	for _, wire := range []string{"chat", "responses"} {
+		for _, tt := range []struct {
+			name   string
+			turn   providertest.Turn
+			answer string // "null" without one
+			lacks  string
+		}{
+			{"fits", providertest.Say(`{"n":1}`), `{"n":1}`, ""},
+			{"does not fit", providertest.Say("two"), "two", ""},
+			{"a call", call, "null", "the model called shell although it was asked for the form of its answer alone, so that was not run"},
+			{"words and a call", providertest.Turn{Text: []string{"words"}, ToolCalls: call.ToolCalls}, "words", "the model called shell although it was asked for the form of its answer alone, so that was not run"},
+			{"empty", providertest.Turn{}, "null", protocol.EmptyAnswer},
+			{"cut off", providertest.Turn{Text: []string{`{"n":`}, Cut: "length"}, `{"n":`, "it reached the model's limit of output tokens"},
+		} {
+			t.Run(wire+" "+tt.name, func(t *testing.T) {
+				b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{}, providertest.Say("one"), tt.turn, providertest.Say("next"))
 				h := &host{}
 				c := b.start(t, h, protocol.Config{})
 				in := say("count")
 				in.OutputSchema = json.RawMessage(choicesSchema)
 				turn(t, c, in)
-				must.Equal(t, "requests", tt.requests, len(b.provider.Requests()))
-				must.Equal(t, "last event", "task_complete "+tt.last, h.last())
-				corrected := strings.Contains(lastRequest(b), "Your answer does not fit the JSON schema")
-				if corrected != (tt.requests == 2) {
-					t.Errorf("the model was asked for a correction: %v: %s", corrected, lastRequest(b))
+				in.Items, in.Again = protocol.TextInput("again"), true
+				must.OK(t, c.(engine.Former).Form(t.Context(), in))
+				end, _ := h.events[len(h.events)-1].(protocol.TaskComplete)
+				answer := "null"
+				if end.LastAgentMessage != nil {
+					answer = *end.LastAgentMessage
 				}
-				if tt.name == "fits the second time" {
-					inOrder(t, lastRequest(b), "at /n: got string, want integer")
+				must.Equal(t, "the answer, and what it lacks", []string{tt.answer, tt.lacks}, []string{answer, end.Incomplete})
+				if err := c.(engine.Steerer).Steer(t.Context(), protocol.TextInput("late")); !errors.Is(err, engine.ErrNoTurn) {
+					t.Errorf("a message after the form: %v", err)
+				}
+				turn(t, c, say("next"))
+				for _, part := range []string{"evil", "follows this schema", "json_schema", "aborted", `"none"`} {
+					without(t, lastRequest(b), part)
 				}
 			})
 		}
-	}
-	b := setup(t, "", native.Limits{})
-	in := say("count")
-	in.OutputSchema = json.RawMessage(`{"$ref":"http://127.0.0.1:1/schema"}`)
-	if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), in); !as[*engine.TurnError](err) || len(b.provider.Requests()) != 0 {
-		t.Errorf("a schema that refers to another document: %v, %d requests", err, len(b.provider.Requests()))
 	}
 }
 

@@ -272,5 +272,5 @@ func userTexts(history []protocol.ResponseItem) []string {
 
 // ownMessage reports whether the engine wrote a message of the role user.
 func ownMessage(text string) bool {
-	return strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>") || strings.HasPrefix(text, correctionHead) || strings.HasPrefix(text, textCallHead)
+	return strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>") || strings.HasPrefix(text, formHead) || strings.HasPrefix(text, textCallHead)
 }

@@ -94,7 +94,10 @@ func (c *conversation) goesOn(in protocol.TurnInput) (message []protocol.InputIt
 	}
 	turns := make([]cut.Turn, len(old.Turns))
 	for i, t := range old.Turns {
-		turns[i] = cut.Turn{Own: t.ID == in.Key && (t.Said || t.End != nil), Said: t.Said, End: t.End}
+		turns[i] = cut.Turn{
+			Own: t.ID == in.Key && (t.Said || t.End != nil), Form: t.ID == cut.FormKey(in.Key),
+			Said: t.Said, End: t.End,
+		}
 		for _, call := range unanswered(old.Items[max(len(old.Items)-t.Items, 0):]) {
 			shown := cut.Of(call.Name, call.Arguments)
 			if call.Shell != nil {

@@ -15,6 +15,8 @@ type final struct {
 	cut  model.Cut // "" for a whole answer
 	full bool      // the context window is full
 	call string    // the tool that the model called in its text alone, although it was told how to call; else ""
+
+	called string // the tool that the model called although it was to write its answer alone; else ""
 }
 
 // take takes the answer from a response without calls.
@@ -28,6 +30,9 @@ func (t *turn) take(resp *model.Response) {
 // incomplete returns why the answer is incomplete, "" if it is whole.
 func (a *final) incomplete() string {
 	switch {
+	case a.called != "":
+		return "the model called " + a.called + " although it was asked for the form of its answer alone, " +
+			"so that was not run"
 	case a.call != "":
 		return "the model called " + a.call + " in its text, where its server did not read it, so that was not run: start that server with the parser for its model's calls " +
 			"(llama-server --jinja; vLLM --enable-auto-tool-choice --tool-call-parser NAME; SGLang --tool-call-parser NAME)"

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,7 +34,9 @@ type turn struct {
 	round *model.Response
 	free  func() // gives back the room of the last response, once it has been read; or nil
 	inbox *inbox
-	form  *form // of the last message; nil leaves it open
+	// schema is that of the answer, or nil, to which the model is held if forming is true: it does nothing else then.
+	schema  json.RawMessage
+	forming bool
 
 	answer   final
 	told     bool   // how to call a tool
@@ -43,6 +46,11 @@ type turn struct {
 
 // Turn implements [engine.Conversation].
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
+	return c.turn(ctx, in, false)
+}
+
+// turn runs a turn, or the form of the last one's answer.
+func (c *conversation) turn(ctx context.Context, in protocol.TurnInput, forming bool) error {
 	c.use.Lock()
 	defer c.use.Unlock()
 	if !in.Again {
@@ -53,8 +61,13 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 		ctx, cancel = context.WithDeadlineCause(ctx, c.budget.begun.Add(limit), &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
 		defer cancel()
 	}
-	t := &turn{conv: c, durable: in.Key != "", inbox: &inbox{ready: make(chan struct{})}, incoming: incoming{conv: c}}
-	c.inbox.Store(t.inbox)
+	t := &turn{
+		conv: c, durable: in.Key != "", inbox: &inbox{ready: make(chan struct{})}, incoming: incoming{conv: c},
+		schema: in.OutputSchema, forming: forming,
+	}
+	if !forming { // which takes no messages
+		c.inbox.Store(t.inbox)
+	}
 	defer t.inbox.close()
 	defer t.release()
 	_, _ = c.box.Roots(c.now.SandboxPolicy, c.now.Cwd) // records what its commands can write; each fails with the error
@@ -91,10 +104,7 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	}
 	c.choose()
 	c.inform()
-	if t.form, err = newForm(in.OutputSchema); err == nil {
-		err = t.run(ctx, in)
-	}
-	return t.finish(ctx, err)
+	return t.finish(ctx, t.run(ctx, in))
 }
 
 // finish reports how a turn ended.
@@ -171,6 +181,9 @@ func (t *turn) loop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if t.forming {
+			return t.takeForm(ctx, resp)
+		}
 		called, err := t.obey(ctx, resp)
 		if err != nil {
 			return err
@@ -179,7 +192,7 @@ func (t *turn) loop(ctx context.Context) error {
 			t.inText = ""
 			continue
 		}
-		if t.take(resp); !t.requestCall() && !t.requestCorrection() && t.inbox.done() {
+		if t.take(resp); !t.requestCall() && t.inbox.done() {
 			return nil
 		}
 		t.answer = final{} // another response follows
@@ -238,10 +251,9 @@ func (t *turn) nextRequest() *model.Request {
 		SeveralCalls:   t.conv.engine.fileTools(t.conv.cfg),
 		Reasoning:      t.conv.reasoning(),
 		Verbosity:      t.conv.provider().cfg.Verbosity,
+		OutputSchema:   t.schema,
+		NoCalls:        t.forming,
 		ConversationID: t.conv.ID(),
-	}
-	if t.form != nil {
-		req.OutputSchema = t.form.raw
 	}
 	if t.conv.chosen.Choices.Effort != "" && !t.conv.away() { // chosen for the configured model
 		req.Effort = t.conv.now.Effort

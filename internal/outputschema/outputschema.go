@@ -50,6 +50,11 @@ func Compile(raw stdjson.RawMessage) (*Schema, error) {
 	return &Schema{root}, nil
 }
 
+// Words tells a model what its answer is to follow.
+func Words(schema stdjson.RawMessage) string {
+	return "Your last message is only JSON that follows this schema, with nothing around it:\n" + string(schema)
+}
+
 // FaultError is a fault of an answer or of a schema.
 type FaultError struct {
 	// Path is the JSON pointer of the faulty part, "" for the whole.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
@@ -27,17 +28,20 @@ func TestEndToEndContinued(t *testing.T) {
 		want              string                                   // in the result
 		runs              int
 	}{
-		"waits for the model":       {prompt: "please wait", want: "waited"},
-		"runs a command":            {prompt: "please run", want: "It may have run or not, and was not run again."},
-		"asks":                      {prompt: "please ask", want: "It may have run or not, and was not run again.", runs: 1},
-		"waits, in the background":  {prompt: "please wait", arguments: `,"background":true`, want: "waited"},
-		"asks, ended orderly":       {prompt: "please ask", end: term, want: `"isError":true`},
-		"asks, by calls.resume":     {prompt: "please ask", args: []string{"-c", "calls.resume=false"}, want: "The server ended while this task ran"},
-		"asks, without the key":     {prompt: "please ask", args: []string{"-c", `model_providers.mock.env_key="ABSENT_KEY"`}, want: "The server ended while this task ran"},
-		"checks":                    {prompt: "please check", arguments: checked(`1) sleep 600;;`), want: `"exitCode":0,"passed":true,"tries":1`},
-		"checks, in the background": {prompt: "please check", arguments: checked(`1) sleep 600;;`) + `,"background":true`, want: "The check "},
-		"checks its second try":     {prompt: "please check", arguments: checked(`1) exit 1;; 2) sleep 600;;`), want: `"exitCode":0,"passed":true,"tries":2`},
-		"asks, the file is edited":  {prompt: "please wait", arguments: `,"approval-policy":"never"`, before: loosen, want: "done: ", runs: 1},
+		"waits for the model":                     {prompt: "please wait", want: "waited"},
+		"runs a command":                          {prompt: "please run", want: "It may have run or not, and was not run again."},
+		"asks":                                    {prompt: "please ask", want: "It may have run or not, and was not run again.", runs: 1},
+		"waits, in the background":                {prompt: "please wait", arguments: `,"background":true`, want: "waited"},
+		"asks, ended orderly":                     {prompt: "please ask", end: term, want: `"isError":true`},
+		"asks, by calls.resume":                   {prompt: "please ask", args: []string{"-c", "calls.resume=false"}, want: "The server ended while this task ran"},
+		"asks, without the key":                   {prompt: "please ask", args: []string{"-c", `model_providers.mock.env_key="ABSENT_KEY"`}, want: "The server ended while this task ran"},
+		"checks":                                  {prompt: "please check", arguments: checked(`1) sleep 600;;`), want: `"exitCode":0,"passed":true,"tries":1`},
+		"checks, in the background":               {prompt: "please check", arguments: checked(`1) sleep 600;;`) + `,"background":true`, want: "The check "},
+		"checks its second try":                   {prompt: "please check", arguments: checked(`1) exit 1;; 2) sleep 600;;`), want: `"exitCode":0,"passed":true,"tries":2`},
+		"writes its answer's form":                {prompt: "please form", arguments: formed, want: `"output":{"zebra":true}`, runs: 1},
+		"writes its form after a check":           {prompt: "please form", arguments: formed + `,"check":"test -e ran"`, want: `"output":{"zebra":true}`, runs: 1},
+		"writes its answer's form, in background": {prompt: "please form", arguments: formed + `,"background":true`, want: `(completed): {\"zebra\":true}`, runs: 1},
+		"asks, the file is edited":                {prompt: "please wait", arguments: `,"approval-policy":"never"`, before: loosen, want: "done: ", runs: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +63,9 @@ func TestEndToEndContinued(t *testing.T) {
 		})
 	}
 }
+
+// formed are arguments with a schema.
+const formed = `,"approval-policy":"never","sandbox":"danger-full-access","output-schema":` + servertest.FormSchema
 
 // checked returns arguments with a check that counts its runs in a file, and acts by the number.
 func checked(acts string) string {
@@ -102,6 +109,15 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		outputs, asks := r.ToolOutputs(), strings.Contains(string(r.Body), "please ask")
 		switch n := len(outputs); {
+		case servertest.Holds(r.Body):
+			form := providertest.Say(servertest.Formed)
+			select {
+			case <-held: // the second request
+			default:
+				close(held)
+				form.Wait = make(chan struct{})
+			}
+			return form
 		case n > 0 && asks && strings.HasPrefix(outputs[n-1].Output, "aborted"): // the call that was asked about, which it makes again
 		case n > 0:
 			return providertest.Say("done: " + outputs[0].Output)
@@ -138,6 +154,9 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 	switch prompt {
 	case "please wait":
 		<-held
+	case "please form":
+		<-held
+		mark = "output_schema"
 	case "please run":
 		mark = `"function_call"`
 	case "please check":

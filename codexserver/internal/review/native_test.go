@@ -65,8 +65,8 @@ func TestNative(t *testing.T) {
 			c := connect(t, e, era)
 			checkTargets(t, s, c)
 			for _, r := range model.Requests() {
-				if !strings.Contains(string(r.Body), `"type":"json_schema"`) {
-					t.Error("the model is not held to the form of the answer")
+				if !strings.Contains(string(r.Body), "follows this schema") || strings.Contains(string(r.Body), `"type":"json_schema"`) {
+					t.Error("the model does not know the form of the answer, or is held to it before its work is done")
 				}
 				for _, name := range []string{`"name":"apply_patch"`, `"web_search"`, `"name":"update_plan"`, `"name":"evil`} {
 					if strings.Contains(string(r.Body), `"tools":`) && strings.Contains(toolsOf(t, r), name) {
@@ -92,6 +92,22 @@ func toolsOf(t *testing.T, r providertest.Request) string {
 		return before
 	}
 	return tools
+}
+
+// TestForm has a reviewer that answers in words. Its work done, it is held to the form.
+func TestForm(t *testing.T) {
+	s := newShop(t)
+	model := providertest.New(providertest.Call(providertest.Shell("1", "ls")), providertest.Say("all is fine"), providertest.Say(s.answer()))
+	c := connect(t, newNative(t, model, nil), servertest.Handshake)
+	r, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "cwd": s.repo})
+	if failed || r.Status != protocol.StatusCompleted || r.Verdict == nil || len(r.Findings) == 0 {
+		t.Errorf("%+v", r)
+	}
+	var held []bool
+	for _, r := range model.Requests() {
+		held = append(held, servertest.Holds(r.Body))
+	}
+	must.Equal(t, "which requests hold it to the form", []bool{false, false, true}, held)
 }
 
 // TestInvalidAnswers checks that an invalid answer causes an error that quotes it. The engine asks for each once more.

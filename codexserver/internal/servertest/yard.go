@@ -19,11 +19,13 @@ import (
 type Model func(t testing.TB, next func(request []byte) Step) (url string)
 
 // Step is a call of a model: of a line for the shell, which it may want to run outside of the sandbox, or
-// a patch. The zero Step is the end of the turn.
+// a patch. Without an ID it is the end of the turn, at which it says something, or its provider fails.
 type Step struct {
 	ID, Line string
 	Outside  bool
 	Patch    string
+	Say      string
+	Fail     bool
 }
 
 // Yards makes the folders of tests of hostile callers. All of them have one home.

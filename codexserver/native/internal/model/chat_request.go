@@ -112,7 +112,7 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 	if !w.has(effort) {
 		body.ReasoningEffort = req.Effort
 	}
-	if req.OutputSchema != nil && !w.has(answerSchema) {
+	if w.holds(req) {
 		body.ResponseFormat = &chatFormat{Type: "json_schema", JSONSchema: formatOf(req)}
 	}
 	return json.Marshal(body, lenient())

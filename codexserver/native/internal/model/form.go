@@ -38,7 +38,7 @@ const (
 	wholeSchemas                      // only the plain members of schemas
 	emptyContent                      // a word takes its place
 	systemRole                        // the first message of the user has the instructions; the Chat wire alone
-	answerSchema                      // the instructions have it
+	answerSchema                      // which the instructions have, too
 	shortIDs                          // of ids of calls, what is over 64 bytes
 	idsOfCalls                        // nine letters and digits take their place
 	extras                            // what no answer needs in the Responses API; the Chat wire never has it
@@ -163,6 +163,12 @@ type schemaFormat struct {
 	Name   string         `json:"name"`
 	Strict bool           `json:"strict"`
 	Schema jsontext.Value `json:"schema"`
+}
+
+// holds reports whether a request holds the model to the schema of the answer. One that may call does not: a provider that
+// obeys a schema from the first token on would let the model call nothing.
+func (f form) holds(req *Request) bool {
+	return req.OutputSchema != nil && req.NoCalls && !f.has(answerSchema)
 }
 
 func formatOf(req *Request) schemaFormat {

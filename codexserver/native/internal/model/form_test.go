@@ -141,7 +141,7 @@ func TestRefusedForms(t *testing.T) {
 				req := *req
 				switch tt.name {
 				case "the answer's schema":
-					req.OutputSchema = []byte(`{"type":"object"}`)
+					req.OutputSchema, req.NoCalls = []byte(`{"type":"object"}`), true
 				case "encrypted thinking":
 					req.Items = append(slices.Clip(req.Items), protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, EncryptedContent: new("ENC")}, text("so"))
 				case "phases":

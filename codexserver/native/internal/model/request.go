@@ -26,7 +26,8 @@ type Request struct {
 	SeveralCalls bool
 	// Verbosity is "low", "medium", "high" or "".
 	Verbosity string
-	// OutputSchema is the JSON schema of the answer, sent unchanged. Nil allows any form.
+	// OutputSchema is the JSON schema of the answer, nil for any form. The instructions have it as words. With NoCalls the
+	// model is held to it, and it is sent unchanged.
 	OutputSchema stdjson.RawMessage
 	// ConversationID identifies requests of one conversation for the provider's cache.
 	ConversationID string

@@ -78,7 +78,7 @@ func (w responsesWire) body(req *Request) ([]byte, error) {
 	} else if req.NoCalls {
 		body.ToolChoice = ""
 	}
-	if req.OutputSchema != nil && !w.has(answerSchema) {
+	if w.holds(req) {
 		format := formatOf(req)
 		format.Type, body.Text.Format = "json_schema", &format
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -66,8 +67,8 @@ func (f form) history(req *Request) (first string, items []protocol.ResponseItem
 		}
 	}
 	m.unfinished()
-	if req.OutputSchema != nil && f.has(answerSchema) {
-		m.first = join(m.first, "Your last message is only JSON that follows this schema, with nothing around it:\n"+string(req.OutputSchema))
+	if req.OutputSchema != nil {
+		m.first = join(m.first, outputschema.Words(req.OutputSchema))
 	}
 	return m.first, m.out
 }
