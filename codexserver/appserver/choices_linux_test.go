@@ -32,7 +32,7 @@ func TestTurnChoices(t *testing.T) {
 			must.OK(t, conv.Turn(t.Context(), in))
 		}
 		for i, want := range []string{
-			`{"threadId":%q,"input":[{"type":"text","text":"go"},{"type":"image","url":"data:image/png;base64,AAAA"}],"effort":"high","outputSchema":{"type":"object"},"sandboxPolicy":{"type":"readOnly","networkAccess":false},"approvalPolicy":"on-request"}`,
+			`{"threadId":%q,"input":[{"type":"text","text":"go"},{"type":"image","url":"data:image/png;base64,AAAA"},{"type":"text","text":"<output_schema>\nYour last message is only JSON that follows this schema, with nothing around it:\n{\"type\":\"object\"}\n</output_schema>"}],"effort":"high","sandboxPolicy":{"type":"readOnly","networkAccess":false},"approvalPolicy":"on-request"}`,
 			`{"threadId":%q,"input":[{"type":"text","text":"on"}],"effort":"high","sandboxPolicy":{"type":"readOnly","networkAccess":false},"approvalPolicy":"on-request"}`,
 		} {
 			must.Equal(t, fmt.Sprintf("turn %d", i+1), loose(t, fmt.Sprintf(want, threadID)), loose(t, (*sent)[i]))

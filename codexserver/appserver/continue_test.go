@@ -107,6 +107,11 @@ func TestContinue(t *testing.T) {
 		{"it had ended, and another was cut before its message", []string{cut, completed("the end"), started}, "the end", false, ""},
 		{"it was continued to its end", []string{cut, call, cut, completed("the end")}, "the end", false, "make all"},
 		{"it was continued and failed", []string{cut, call, cut, failed("no quota")}, "no quota", false, "make all"},
+		{"its form was cut", []string{cut, completed("the work"), started, said(key + "-form")}, "the work", false, ""},
+		{"its form was cut and begun again", []string{cut, completed("the work"), started, said(key + "-form"), aborted, started, said(key + "-form")}, "the work", false, ""},
+		{"its form had ended", []string{cut, completed("the work"), started, said(key + "-form"), completed(`{"n":1}`)}, `{"n":1}`, false, ""},
+		{"its form had no answer", []string{cut, completed("the work"), started, said(key + "-form"), failed("no quota")}, "the work", false, ""},
+		{"another followed the form", []string{cut, completed("the work"), started, said(key + "-form"), other}, "was continued before", false, ""},
 		{"it had failed", []string{cut, failed("no quota for four-words-nobody-knows")}, "no quota for [redacted]", false, ""},
 		{"it never began", []string{other, completed("before")}, "nothing of it ran", false, ""},
 		{"another followed", []string{cut, other}, "was continued before", false, ""},
@@ -139,7 +144,7 @@ func TestContinue(t *testing.T) {
 				if (started != "") != tt.begins {
 					t.Errorf("turn/start %s", started)
 				}
-				for _, part := range []string{key, `"outputSchema"`, "Find out what such a call has done"} {
+				for _, part := range []string{key, "follows this schema", "Find out what such a call has done"} {
 					if tt.begins && !strings.Contains(started, part) {
 						t.Errorf("turn/start %s, want %s", started, part)
 					}

@@ -24,7 +24,7 @@ import (
 
 // By its environment the test binary is another program.
 const (
-	// asMCPServer makes it an MCP server with one tool.
+	// asMCPServer makes it an MCP server with one tool, which makes the file that an absolute path names.
 	asMCPServer = "CODEX_TEST_MCP_SERVER"
 	// asCodex makes it a codex, of the kind that the value says: fine, old, none (a version without app-server),
 	// broken, untrusted (does not start with that word in its configuration), deaf (does not end by itself).
@@ -96,6 +96,11 @@ func mcpServer() int {
 			"annotations":{"readOnlyHint":false,"destructiveHint":true}}]}`), nil
 	})
 	mux.HandleRaw("tools/call", func(context.Context, json.RawMessage) (any, error) {
+		if file := os.Getenv(asMCPServer); filepath.IsAbs(file) {
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				return nil, err
+			}
+		}
 		return json.RawMessage(`{"content":[{"type":"text","text":"wrote it"}]}`), nil
 	})
 	_ = peer.Run(context.Background())

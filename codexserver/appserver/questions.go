@@ -98,6 +98,9 @@ func (c *child) ask(ctx context.Context, what about) (a *question, err error) {
 	if r.ended || r.over {
 		return nil, errNobody
 	}
+	if r.form {
+		return nil, errForm
+	}
 	r.asked[what.item()] = true
 	if r.aborted != nil {
 		return nil, r.aborted

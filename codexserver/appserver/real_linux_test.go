@@ -3,6 +3,7 @@
 package appserver_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -56,8 +57,10 @@ func realModel(t testing.TB, next func([]byte) servertest.Step) string {
 		step := next(r.Body)
 		call := map[string]any{"cmd": step.Line, "yield_time_ms": 20000}
 		switch {
+		case step.Fail:
+			return providertest.Turn{Status: 400, Body: `{"error":{"message":"no such luck"}}`}
 		case step.ID == "":
-			return providertest.Say("done")
+			return providertest.Say(cmp.Or(step.Say, "done"))
 		case step.Patch != "":
 			call["cmd"] = "apply_patch <<'EOF'\n" + step.Patch + "EOF\n"
 		case step.Outside:
@@ -430,4 +433,14 @@ func TestRealChecks(t *testing.T) {
 	}}
 	// By day without those that the sandbox must stop outside of memory, whose file system Codex hides.
 	e.TestChecks(t, func(n int) bool { return n%nightly.Number(7, 1) == 0 })
+}
+
+// TestRealForms plays the table of forms with the real Codex, by day three rows.
+func TestRealForms(t *testing.T) {
+	e := servertest.FormEngine{Model: realModel, Open: func(t *testing.T, home, folder string, calls setting.Calls) servertest.Server {
+		e := must.Get(appserver.New(&appserver.Options{CodexHome: home}))(t)
+		t.Cleanup(func() { e.Close() })
+		return codexserver.New(e, &codexserver.Options{Home: home, Folder: folder, Calls: calls})
+	}}
+	e.TestForms(t, func(n int) bool { return n%nightly.Number(6, 1) == 0 })
 }

@@ -71,6 +71,7 @@ func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Co
 	if was.kept, err = c.choices.Get(saved.ID, nil); err != nil {
 		return nil, &engine.RefusedError{Err: err}
 	}
+	formed := was.unform()
 	if was.Thread, err = c.read(ctx, saved.ID); err != nil {
 		c.log.Debug("codex: the working folder of a thread is unknown", "thread", saved.ID, "error", err) // thread/resume reports the error
 	}
@@ -78,6 +79,7 @@ func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Co
 	if err != nil {
 		return nil, err
 	}
+	s.formed = formed
 	for deadline := time.Now().Add(writerLimit); ; {
 		conv, err := e.begin(ctx, c, saved.ID, s, host)
 		if errors.Is(err, errNoRollout) {
@@ -162,7 +164,8 @@ func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error 
 			return nil
 		}
 	}
-	return c.run(ctx, func(ctx context.Context, r *turn) error {
+	defer c.formless()
+	return c.run(ctx, false, func(ctx context.Context, r *turn) error {
 		if err != nil {
 			return err
 		}
@@ -188,7 +191,7 @@ func rolloutTurns(path, key string) (turns []cut.Turn, err error) {
 			turns = append(turns, cut.Turn{})
 			last = &turns[len(turns)-1]
 		case l.Type == protocol.RolloutEventMsg && p.Type == "item_completed":
-			last.Own = last.Own || p.Item.ClientID == key
+			last.Own, last.Form = last.Own || p.Item.ClientID == key, last.Form || p.Item.ClientID == cut.FormKey(key)
 			last.Said = last.Said || p.Item.Type == "UserMessage"
 		case l.Type == protocol.RolloutEventMsg && p.Type == "task_complete":
 			if last.End = protocol.EventMsg(protocol.TaskComplete{LastAgentMessage: p.Answer}); p.Error != nil {

@@ -134,6 +134,7 @@ type settings struct {
 
 	choices protocol.Choices   // of the calls
 	kept    *threadfile.Thread // has the policies that stay kept; nil if those of now are
+	formed  *threadfile.Formed // what it had before the last turn in Codex's file, if that was for a form
 }
 
 // params returns the parameters that start a thread, or that resume the one of an id.

@@ -13,13 +13,16 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/threadfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -32,10 +35,11 @@ type conversation struct {
 	settings *settings // to resume the thread with
 	path     string    // of the rollout
 
-	model string // at the start
+	model string                   // at the start
+	usual protocol.ReasoningEffort // the effort at the start, "" if Codex did not say it
 
 	choices *threadfile.Store
-	chosen  *threadfile.Thread // what is kept of what its calls chose, nil for a reviewer; only turns use it
+	chosen  *threadfile.Thread // what is kept of what its calls chose; only turns use it
 
 	// Turns run one after another.
 	effort  protocol.ReasoningEffort // the last change by a turn; "" without one
@@ -47,7 +51,8 @@ type conversation struct {
 
 // choice returns what is kept of a conversation after its call has chosen.
 func (s *settings) choice(id string) *threadfile.Thread {
-	t := &threadfile.Thread{ID: id, Kept: protocol.Kept{Policy: s.now.Policy, Sandbox: s.now.Sandbox, Choices: s.choices}}
+	kept := protocol.Kept{Policy: s.now.Policy, Sandbox: s.now.Sandbox, Choices: s.choices}
+	t := &threadfile.Thread{ID: id, Kept: kept, Formed: s.formed}
 	if s.kept != nil {
 		t.Policy, t.Sandbox = s.kept.Policy, s.kept.Sandbox
 	}
@@ -112,6 +117,10 @@ func (e *Engine) begin(ctx context.Context, c *child, id string, s *settings, ho
 	}
 	conv := &conversation{
 		engine: e, id: r.Thread.ID, host: host, settings: s, path: r.Thread.Path, model: r.Model, news: said,
+		usual: protocol.ReasoningEffort(r.ReasoningEffort),
+	}
+	if s.formed != nil {
+		conv.effort = s.formed.Effort
 	}
 	s.writes = box.Writable(s.now.Sandbox, s.now.Cwd, os.Environ())
 	c.load(conv.id, said)
@@ -147,17 +156,19 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	if in.Continue != nil {
 		return c.goesOn(ctx, in)
 	}
-	return c.run(ctx, func(ctx context.Context, r *turn) error {
+	defer c.formless()
+	return c.run(ctx, in.Again, func(ctx context.Context, r *turn) error {
 		err := c.start(ctx, r, in)
 		r.prompt = protocol.TextOf(in.Items)
 		return err
 	})
 }
 
-// run runs the turn that start starts.
-func (c *conversation) run(ctx context.Context, start func(context.Context, *turn) error) error {
+// run runs the turn that start starts. If it does so again, it goes on with the last one.
+func (c *conversation) run(ctx context.Context, again bool, start func(context.Context, *turn) error) error {
 	r := newTurn(ctx, c.host)
 	r.reconnect = c.engine.options.Codex.Reconnect
+	r.leaves = again && c.running.Load().leavesCommands()
 	c.running.Store(r)
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.window})
 	failed := start(ctx, r)
@@ -215,8 +226,7 @@ func (c *conversation) saves(prompt string) {
 	}
 }
 
-// start starts a turn. If the app-server has not loaded the thread, because it is a new process or has
-// dropped it, it resumes the thread first.
+// start starts a turn.
 func (c *conversation) start(ctx context.Context, r *turn, in protocol.TurnInput) error {
 	items, err := inputItems(in.Items)
 	if err != nil {
@@ -229,13 +239,23 @@ func (c *conversation) start(ctx context.Context, r *turn, in protocol.TurnInput
 			return err
 		}
 	}
+	if in.OutputSchema != nil && !in.Again { // with which Codex lets the model do no work, see Form
+		words := text.Tagged("output_schema", outputschema.Words(in.OutputSchema))
+		items = append(items, appclient.Text(words)...)
+	}
 	r.letters.again, c.unread = c.unread, nil
 	now := &c.settings.now
 	p := apptypes.TurnParams{
-		ThreadID: c.id, ClientUserMessageID: in.Key, Input: append(slices.Clip(r.letters.again), items...), OutputSchema: in.OutputSchema,
+		ThreadID: c.id, ClientUserMessageID: in.Key, Input: append(slices.Clip(r.letters.again), items...),
 		Effort:        string(c.effort), // with every turn, because a new process does not know it
 		SandboxPolicy: sandboxOf(now.Sandbox), ApprovalPolicy: policyParam(now.Policy),
 	}
+	return c.begins(ctx, r, &p)
+}
+
+// begins begins a turn in the app-server. If that has not loaded the thread, because it is a new process or has dropped it,
+// it resumes the thread first.
+func (c *conversation) begins(ctx context.Context, r *turn, p *apptypes.TurnParams) error {
 	for again := false; ; again = true {
 		ch, err := c.engine.child(ctx)
 		if err != nil {
@@ -245,7 +265,7 @@ func (c *conversation) start(ctx context.Context, r *turn, in protocol.TurnInput
 		if err != nil {
 			return err
 		}
-		if err := ch.explain(ctx, r.begin(ctx, t, c.settings, &p)); err == nil || again || !errors.Is(err, errNotLoaded) {
+		if err := ch.explain(ctx, r.begin(ctx, t, c.settings, p)); err == nil || again || !errors.Is(err, errNotLoaded) {
 			return err
 		}
 	}

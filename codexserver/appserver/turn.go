@@ -42,6 +42,8 @@ type turn struct {
 
 	started  chan struct{} // closed when the next are set, or the start has failed
 	prompt   string        // the text of its message
+	form     bool          // it is for the form of an answer alone
+	leaves   bool          // the turn before it, which it goes on with, has left commands running
 	settings *settings     // of the thread's conversation
 	thread   *thread
 	app      *appclient.Turn // the turn in the app-server, which may end later; nil without one
@@ -191,6 +193,7 @@ func (r *turn) note(method string, n *apptypes.Note) {
 	}
 	r.heard(method, n)
 	r.acted(method, n)
+	r.keepsToForm(n)
 	switch id := n.TurnID; {
 	case n.ThreadID == "" || n.ThreadID == r.thread.id:
 		r.told(method, n)
@@ -313,7 +316,7 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 		return context.Cause(ctx)
 	}
 	r.mu.Lock()
-	l, over := &letter{input: input}, r.ended || r.app == nil || r.app.ID() == ""
+	l, over := &letter{input: input}, r.ended || r.form || r.app == nil || r.app.ID() == ""
 	if !over {
 		r.letters.sent = append(r.letters.sent, l)
 	}
@@ -389,10 +392,7 @@ func (c *conversation) Rest(then func()) {
 		then()
 		return
 	}
-	r.mu.Lock()
-	commands := slices.ContainsFunc(slices.Collect(maps.Values(r.open)), func(o *openItem) bool { return o.item.Type == apptypes.ThreadItemCommandExecution })
-	r.mu.Unlock()
-	if end, _ := r.app.End(); end != nil && !commands {
+	if end, _ := r.app.End(); end != nil && !r.leavesCommands() {
 		then()
 		return
 	}
@@ -406,6 +406,18 @@ func (c *conversation) Rest(then func()) {
 				return
 			}
 		}
+	})
+}
+
+// leavesCommands reports whether commands of the turn, or of those that it goes on with, have not ended. R may be nil.
+func (r *turn) leavesCommands() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leaves || slices.ContainsFunc(slices.Collect(maps.Values(r.open)), func(o *openItem) bool {
+		return o.item.Type == apptypes.ThreadItemCommandExecution
 	})
 }
 
