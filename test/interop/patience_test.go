@@ -76,7 +76,7 @@ func (m *meeting) patient(ctx context.Context, c client, s setup) (summary strin
 		return r, err
 	}
 	// The first call starts a Codex, which takes as long here as with a client that waits a minute.
-	first, err := within(limit, m.task(map[string]any{"background": true}))
+	first, err := within(time.Minute, m.task(map[string]any{"background": true}))
 	if err != nil {
 		return "", err
 	}
