@@ -138,6 +138,18 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
+// TestDeafAppServer has an app-server that answers nothing any more when a turn is to begin: the turn fails, and the app-server is
+// ended, with whatever still waits for it.
+func TestDeafAppServer(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fake) {
+		f.on["turn/start"], f.on["codexmcp/none"] = never, never
+		e := f.engine(appserver.Options{})
+		err := start(t, e, &recorder{}).Turn(t.Context(), text("go"))
+		must.Fail(t, "the turn", "did not answer turn/start within 30s", err)
+		must.OK(t, e.Close())
+	})
+}
+
 // TestConfigurationThatCodexRefuses has a Codex that starts, but cannot start a thread with its configuration.
 func TestConfigurationThatCodexRefuses(t *testing.T) {
 	for _, says := range []string{"invalid configuration: `wire` is no longer\nsupported", "failed to read configuration layers: config.toml:17:8: unclosed table"} {

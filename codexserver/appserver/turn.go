@@ -260,7 +260,7 @@ func (r *turn) ends() (cleared <-chan struct{}) {
 	c.work(func() {
 		defer close(done)
 		err := r.begun(context.Background(), interruptLimit)
-		for errors.Is(err, errLate) {
+		for errors.Is(err, errLate) && !closed(c.gone) { // the end of one that answers nothing is late, too
 			err = r.begun(context.Background(), interruptLimit)
 		}
 		if err != nil {
