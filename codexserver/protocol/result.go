@@ -52,6 +52,8 @@ type TurnResult struct {
 	// Refused is what was not approved, in the order of the decisions, and then what failed. A turn that is completed may
 	// have refusals.
 	Refused []Refusal `json:"refused" about:"What was not approved, so not done; of kind failed a patch that could not be applied: kind, what, cwd, why, by, reason."`
+	// Missing are the configured MCP servers whose tools the turn did not have.
+	Missing []Missing `json:"missing,omitzero" about:"MCP servers that did not start: server, why."`
 	// Truncated says how much is left out.
 	Truncated Truncated `json:"truncated,omitzero" about:"How much is left out, and where to see it."`
 }
@@ -252,6 +254,18 @@ func (r Refusal) String() string {
 	return fmt.Sprintf("not %s: %s (%s)", done, r.What, r.Why)
 }
 
+// Missing is a configured MCP server that did not start.
+type Missing struct {
+	// Server is its name in the configuration, and Why the reason, for people.
+	Server string `json:"server"`
+	Why    string `json:"why"`
+}
+
+// String returns the server in a line, such as "MCP server db did not start, its tools are missing: exit status 1".
+func (m Missing) String() string {
+	return fmt.Sprintf("MCP server %s did not start, its tools are missing: %s", m.Server, m.Why)
+}
+
 // Finding is a finding of a review.
 type Finding struct {
 	// Title is the finding in a line, and Body explains it.
@@ -288,9 +302,10 @@ type Truncated struct {
 	// Changes and Unknown count files.
 	Changes int `json:"changes,omitzero"`
 	Unknown int `json:"unknown,omitzero"`
-	// Commands, Refused and Plan count what the turn did.
+	// Commands, Refused and Plan count what the turn did, and Missing servers.
 	Commands int `json:"commands,omitzero"`
 	Refused  int `json:"refused,omitzero"`
+	Missing  int `json:"missing,omitzero"`
 	Plan     int `json:"plan,omitzero"`
 	// Findings counts those of a review.
 	Findings int `json:"findings,omitzero"`

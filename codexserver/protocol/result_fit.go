@@ -85,6 +85,7 @@ func (r TurnResult) cut(room int, see string) TurnResult {
 	r.Unknown = some(r.Unknown, false, room, &left.Unknown)
 	r.Commands = some(r.Commands, true, room, &left.Commands)
 	r.Refused = some(r.Refused, true, room, &left.Refused)
+	r.Missing = some(r.Missing, false, room, &left.Missing)
 	r.seeIfCut(see)
 	return r
 }

@@ -33,6 +33,7 @@ func TestTurnResult(t *testing.T) {
 			{Command: "go test", Cwd: "/w", ExitCode: new(1), DurationMS: new(int64(1000)), ApprovedBy: "client"}, {Command: "sleep 9", Cwd: "/w"},
 		},
 		Refused: []protocol.Refusal{{Kind: "command", What: "git push", Cwd: "/w", Why: "declined", By: "desk", Reason: "declined"}},
+		Missing: []protocol.Missing{{Server: "db", Why: "exit status 3"}},
 	}
 	const want = `{
 	"threadId": "t1",
@@ -62,7 +63,8 @@ func TestTurnResult(t *testing.T) {
 		{"command": "go test", "cwd": "/w", "exitCode": 1, "durationMs": 1000, "approvedBy": "client"},
 		{"command": "sleep 9", "cwd": "/w"}
 	],
-	"refused": [{"kind": "command", "what": "git push", "cwd": "/w", "why": "declined", "by": "desk", "reason": "declined"}]
+	"refused": [{"kind": "command", "what": "git push", "cwd": "/w", "why": "declined", "by": "desk", "reason": "declined"}],
+	"missing": [{"server": "db", "why": "exit status 3"}]
 }`
 	got := r.JSON(limit)
 	compact := jsontext.Value(want)
@@ -119,7 +121,10 @@ func TestJSONCutsTheLongest(t *testing.T) {
 			Plan: list(5000, func(i int) protocol.PlanStep {
 				return protocol.PlanStep{Step: fmt.Sprint("step ", i), Status: "pending"}
 			}),
-		}, []string{"changes", "commands", "content", "output", "plan", "refused"}},
+			Missing: list(1000, func(i int) protocol.Missing {
+				return protocol.Missing{Server: fmt.Sprint("server", i), Why: "exit status 1"}
+			}),
+		}, []string{"changes", "commands", "content", "missing", "output", "plan", "refused"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out := tt.r.JSON(limit)

@@ -60,7 +60,11 @@ func (b *Before) folder() string {
 func (b *Before) patched(p *Patches) []protocol.Change {
 	var list []protocol.Change
 	for _, one := range p.changes(b.folder()) {
-		list = append(list, changed(one, protocol.ByPatch))
+		by := protocol.ByPatch
+		if one.Lines == nil {
+			by = protocol.ByCommand
+		}
+		list = append(list, changed(one, by))
 	}
 	if b == nil {
 		return list

@@ -63,9 +63,22 @@ func (p *Patches) End(m protocol.PatchApplyEnd) {
 	}
 }
 
+// Made records a file that the engine made otherwise, whose lines nobody counted.
+func (p *Patches) Made(path string) {
+	if p.files == nil {
+		p.open, p.files = map[string][]git.Change{}, map[string]git.Change{}
+	}
+	if p.of(path) == nil {
+		p.add(git.Change{Path: path, Kind: git.Add})
+	}
+}
+
 // add merges a change with an earlier one of the same file.
 func (p *Patches) add(c git.Change) {
 	before, again := p.files[cmp.Or(c.From, c.Path)]
+	if again && before.Lines == nil {
+		before.Lines = &git.Lines{}
+	}
 	if again {
 		delete(p.files, before.Path)
 		c.Lines.Added += before.Lines.Added

@@ -19,10 +19,10 @@ type Event struct {
 	Notice string
 }
 
-// Sent reports whether clients get the event. They do not get a refusal without a remark.
+// Sent reports whether clients get the event. They do not get a remark without words, which is for the result.
 func (e Event) Sent() bool {
 	m, ok := e.Msg.(protocol.BackgroundEvent)
-	return e.Msg != nil && (!ok || m.Refused == nil || m.Message != "")
+	return e.Msg != nil && (!ok || m.Refused == nil && m.Missing == nil || m.Message != "")
 }
 
 // Observer is the client of a turn, which hears what the turn does.

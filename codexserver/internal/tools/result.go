@@ -41,7 +41,7 @@ func (c *Call) maxResult() int {
 func (b *begun) answer() *mcptypes.CallToolResult {
 	did := b.Result()
 	r := &mcptypes.CallToolResult{Content: blocks(did.Texts...), StructuredContent: did.JSON(b.Order.Most)}
-	lines := append([]string{hint(b.ThreadID(), &did.TurnResult, did.More)}, notDone(&did)...)
+	lines := append([]string{hint(b.ThreadID(), &did.TurnResult, did.More)}, append(notDone(&did), missing(&did)...)...)
 	if did.Texts[0] == "" && len(did.Texts) == 1 && did.Content != "" { // as Codex has it; but models of many hosts see only the texts
 		lines = append(lines, did.Content)
 	}
@@ -97,6 +97,16 @@ func notDone(did *turn.Result) []string {
 		lines = append(lines, fmt.Sprintf("Earlier refusals that are not listed here: %d.", left))
 	}
 	slices.Reverse(lines)
+	return lines
+}
+
+// missing returns a line for each of the first MCP servers that did not start.
+func missing(did *turn.Result) (lines []string) {
+	for _, m := range did.Missing[:min(len(did.Missing), maxNotDone)] {
+		m.Server, _ = elicit.ShowCode(m.Server)
+		m.Why = plain.Brief(m.Why)
+		lines = append(lines, m.String())
+	}
 	return lines
 }
 

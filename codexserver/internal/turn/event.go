@@ -86,6 +86,13 @@ func (t *Turn) add(id string, log *transcript.Log, s *Step) {
 		if m.Remark {
 			t.remark(plain.Short(m.Message, plain.MaxWords) + ".")
 		}
+		if m.Missing != nil {
+			t.misses(*m.Missing)
+		}
+		if m.Made != "" && t.status != ending && !t.over() {
+			t.commands.ran = true
+			t.folder.patches.Made(m.Made)
+		}
 		switch {
 		case m.Refused != nil:
 			s.Line = t.ruled(m)

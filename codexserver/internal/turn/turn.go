@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -59,6 +60,7 @@ type Turn struct {
 	plan     []protocol.PlanStep
 	tokens   tokens
 	remarks  []string // for the caller
+	missing  []protocol.Missing
 	folder   folder
 	check    check
 	form     form
@@ -302,7 +304,7 @@ func (t *Turn) so() protocol.TurnResult {
 	r := protocol.TurnResult{
 		ThreadID: plain.Short(t.place.thread, plain.MaxName), Status: t.status, Model: plain.Short(t.place.model, plain.MaxName), Rerouted: t.place.rerouted,
 		DurationMS: t.time.duration.Milliseconds(), Usage: t.tokens.shown(), Check: t.check.Check,
-		Refused: append(slices.Clone(t.refused), t.failed.refusals()...), Truncated: t.dropped,
+		Refused: append(slices.Clone(t.refused), t.failed.refusals()...), Missing: slices.Clone(t.missing), Truncated: t.dropped,
 	}
 	for _, step := range t.plan {
 		r.Plan = append(r.Plan, protocol.PlanStep{Step: plain.Short(step.Step, plain.MaxWords), Status: plain.Short(step.Status, plain.MaxName)})
@@ -370,6 +372,18 @@ func (t *Turn) reroute(m protocol.ModelReroute) {
 	raw, _ := json.Marshal(all, jsontext.AllowInvalidUTF8(true))
 	if n := len(all); n == t.place.reroutes && (n == 1 || n <= most && len(raw) <= room) {
 		t.place.rerouted = all
+	}
+}
+
+// misses records that the tools of an MCP server are missing. The last reason counts.
+func (t *Turn) misses(m protocol.Missing) {
+	m = protocol.Missing{Server: plain.Short(m.Server, plain.MaxName), Why: plain.Short(m.Why, plain.MaxWords)}
+	i, known := slices.BinarySearchFunc(t.missing, m, func(a, b protocol.Missing) int { return cmp.Compare(a.Server, b.Server) })
+	switch {
+	case known:
+		t.missing[i].Why = m.Why
+	case len(t.missing) < maxKept:
+		t.missing = slices.Insert(t.missing, i, m)
 	}
 }
 

@@ -351,3 +351,43 @@ func TestRerouted(t *testing.T) {
 	must.Equal(t, "the text that counts", "", w.Result().Said.Coming)
 	must.Equal(t, "the remarks, and the first one", "16: m1 of p\\n answers from now on, in place of m0: its limit.", fmt.Sprintf("%d: %s", len(w.Result().Texts)-1, w.Result().Texts[1]))
 }
+
+// TestMissing has MCP servers that did not start: each is in the result once, with the last reason, and clients read those with
+// words alone.
+func TestMissing(t *testing.T) {
+	w := turn.New(changes.Options{})
+	w.Begin(t.Context(), protocol.SessionConfigured{}, nil)
+	for _, m := range []protocol.Missing{{Server: "web", Why: "exit status 1"}, {Server: "db", Why: "too slow"}, {Server: "web", Why: "exit status\n2"}} {
+		w.Add("", transcript.New(""), protocol.BackgroundEvent{Missing: &m})
+	}
+	want := []protocol.Missing{{Server: "db", Why: "too slow"}, {Server: "web", Why: `exit status\n2`}}
+	must.Equal(t, "missing while it runs", want, w.So().Missing)
+	w.End(nil, nil)
+	did := w.Result()
+	must.Equal(t, "missing", want, did.Missing)
+	if len(did.Texts) != 1 || strings.Contains(string(did.JSON(1<<20)), `"missing":[]`) {
+		t.Errorf("%q, %s", did.Texts, did.JSON(1<<20))
+	}
+	none := turn.New(changes.Options{})
+	none.Begin(t.Context(), protocol.SessionConfigured{}, nil)
+	none.End(nil, nil)
+	if r := none.Result(); strings.Contains(string(r.JSON(1<<20)), "missing") {
+		t.Errorf("%s", r.JSON(1<<20))
+	}
+}
+
+// TestMade has the engine make a file elsewhere, and one in the folder.
+func TestMade(t *testing.T) {
+	tt := newTurn(t, func(tt *work) { tt.write("a.txt", "a\n") })
+	elsewhere := filepath.Join(t.TempDir(), "x.png")
+	for _, path := range []string{elsewhere, filepath.Join(tt.dir, "y.png")} {
+		must.OK(t, os.WriteFile(path, []byte("\x89PNG\x00"), 0o644))
+		tt.emit(protocol.BackgroundEvent{Message: "made", Made: path})
+	}
+	now := tt.c.So().Changes
+	tt.c.End(nil)
+	got := tt.c.So().Changes
+	want := []protocol.Change{{Path: elsewhere, Kind: "add", By: protocol.ByCommand}, {Path: "y.png", Kind: "add", By: protocol.ByCommand}}
+	must.Equal(t, "changes", want, got)
+	must.Equal(t, "changes while it runs", want, now)
+}
