@@ -34,7 +34,8 @@ type mcpServers struct {
 	started  []*mcpServer
 	tools    map[string]mcpTool // by the name in requests to the model
 	offer    []model.Tool
-	advice   string // what the servers say about their use
+	advice   string            // what the servers say about their use
+	missing  map[string]string // why servers do not run, by name
 	warnings []string
 	warned   map[string]bool // of the warnings so far
 }
@@ -55,7 +56,7 @@ type mcpTool struct {
 // startServers starts the configured servers in the background.
 func (c *conversation) startServers() {
 	s := &c.work.servers
-	s.ready, s.warned = make(chan struct{}), map[string]bool{}
+	s.ready, s.warned, s.missing = make(chan struct{}), map[string]bool{}, map[string]string{}
 	names := slices.Sorted(maps.Keys(c.cfg.MCPServers))
 	started := make([]*mcpclient.Client, len(names))
 	failed := make([]error, len(names))
@@ -78,8 +79,8 @@ func (c *conversation) startServers() {
 		all.Wait()
 		for i, name := range names {
 			if failed[i] != nil {
-				why := cutOutput(failed[i].Error())
-				s.warn(fmt.Sprintf("the MCP server %q did not start, its tools are missing: %s", name, why))
+				s.missing[name] = cutOutput(failed[i].Error())
+				s.warn(fmt.Sprintf("the MCP server %q did not start, its tools are missing: %s", name, s.missing[name]))
 			}
 			if started[i] != nil {
 				one := &mcpServer{name: name, config: c.cfg.MCPServers[name], client: started[i]}
@@ -249,18 +250,30 @@ func toolName(server, name string) string {
 }
 
 // awaitServers starts the servers in the first turn, waits until they have started or failed, and emits each
-// warning once.
+// warning once, and in each turn which are missing. If that is a required one, the turn fails, and the next one starts all again.
 func (t *turn) awaitServers(ctx context.Context) error {
-	if t.conv.work.servers.ready == nil {
+	s := &t.conv.work.servers
+	if s.ready == nil {
 		t.conv.startServers()
 	}
 	select {
-	case <-t.conv.work.servers.ready:
+	case <-s.ready:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	t.emitWarnings()
-	return nil
+	var lacks error
+	for _, name := range slices.Sorted(maps.Keys(s.missing)) {
+		t.conv.emit(protocol.BackgroundEvent{Missing: &protocol.Missing{Server: name, Why: s.missing[name]}})
+		if lacks == nil && t.conv.cfg.MCPServers[name].Required {
+			lacks = fmt.Errorf("the required MCP server %q did not start: %s", name, s.missing[name])
+		}
+	}
+	if lacks != nil {
+		s.close(t.conv.engine.options.Logger)
+		*s = mcpServers{}
+	}
+	return lacks
 }
 
 // emitWarnings emits what the servers have warned of since the last time.
@@ -294,15 +307,18 @@ func (t *turn) restart(s *mcpServer) {
 	}
 	s.again = t
 	client, err := t.conv.startServer(s.name, s.config)
-	words := "was started again"
+	words, all := "was started again", &t.conv.work.servers
+	var missing *protocol.Missing
 	if err != nil {
-		words = "did not start again: " + cutOutput(err.Error())
+		all.missing[s.name] = cutOutput(err.Error())
+		words, missing = "did not start again: "+all.missing[s.name], &protocol.Missing{Server: s.name, Why: all.missing[s.name]}
 	} else {
 		_ = s.client.Close() // it has ended
 		s.client = client
-		t.conv.work.servers.collect()
+		delete(all.missing, s.name)
+		all.collect()
 	}
-	t.conv.emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the MCP server %q had ended, and %s", s.name, words)})
+	t.conv.emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the MCP server %q had ended, and %s", s.name, words), Missing: missing})
 }
 
 // callServer calls a tool of a server. An error ends the turn.

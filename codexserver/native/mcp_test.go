@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -103,6 +104,55 @@ func TestBrokenMCPServerIsAWarning(t *testing.T) {
 				t.Errorf("warning %q, want %q", warning, tt.want)
 			}
 		})
+	}
+}
+
+// missing returns the names of the MCP servers that events name, and forgets these.
+func (h *host) missing() (names []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range h.events {
+		if m, ok := m.(protocol.BackgroundEvent); ok && m.Missing != nil {
+			names = append(names, m.Missing.Server)
+		}
+	}
+	h.events = nil
+	return names
+}
+
+// TestMissingMCPServers has MCP servers that do not start, each in another way, and one that does: each turn names the first ones.
+func TestMissingMCPServers(t *testing.T) {
+	t.Parallel()
+	tables, want := servertest.BrokenServers(t)
+	b := setup(t, toy("")+tables, native.Limits{}, providertest.Say("one"), providertest.Say("two"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{})
+	for range 2 {
+		turn(t, c, say("hi"))
+		must.Equal(t, "missing", want, h.missing())
+	}
+}
+
+// TestRequiredMCPServer has a required server that does not start: the turn fails before the model is asked, and the next one tries
+// again.
+func TestRequiredMCPServer(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsUnix(t, "sh")
+	mark := filepath.Join(t.TempDir(), "ready")
+	b := setup(t, fmt.Sprintf("---\n[mcp_servers.db]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"test -e %s && exec '%s'\"]\nenv = { PLAY = \"mcp server\" }\nrequired = true\n", mark, os.Args[0]),
+		native.Limits{}, providertest.Say("ok"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{})
+	for range 2 {
+		err := c.Turn(t.Context(), say("hi"))
+		must.Fail(t, "the turn", `the required MCP server "db" did not start: `, err)
+		must.Equal(t, "missing", []string{"db"}, h.missing())
+	}
+	must.Equal(t, "requests", 0, len(b.provider.Requests()))
+	write(t, mark, "")
+	turn(t, c, say("hi"))
+	if names := h.missing(); names != nil || !strings.Contains(lastRequest(b), `"db__echo"`) {
+		t.Errorf("missing %v, the request %s", names, lastRequest(b))
 	}
 }
 

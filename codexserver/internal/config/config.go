@@ -195,6 +195,8 @@ type MCPServer struct {
 	ToolTimeoutSec    float64 `json:"tool_timeout_sec"`
 	// Enabled is true by default. Other servers are not started.
 	Enabled *bool `json:"enabled"`
+	// Required has a turn fail if the server does not start.
+	Required bool `json:"required"`
 	// Cwd is the folder to run in, relative to the conversation's. Default: the user's home.
 	Cwd string `json:"cwd"`
 	// EnabledTools are the only tools to offer. Nil offers all but DisabledTools.

@@ -198,7 +198,7 @@ windows_wsl_setup_acknowledged zsh_path
 `
 
 // ignoredServerKeys are such keys of an MCP server.
-const ignoredServerKeys = `http_headers_helper name oauth oauth_resource required scopes supports_parallel_tool_calls`
+const ignoredServerKeys = `http_headers_helper name oauth oauth_resource scopes supports_parallel_tool_calls`
 
 // codexKeys are the keys of the config.toml of Codex 0.42 to 0.171, other than those of [Config] and
 // ignoredKeys.
