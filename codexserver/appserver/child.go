@@ -57,15 +57,16 @@ type child struct {
 	checks sync.Map                            // the output of those that run, a *run.Capture, by id
 
 	mu      sync.Mutex
-	closing bool               // close waits
-	threads map[string]*thread // that the app-server has in memory, by id
-	secrets text.Secrets       // see learn
+	closing bool                // close waits
+	threads map[string]*thread  // that the app-server has in memory, by id
+	servers map[string]*servers // by the ids of threads, also of those that are not known yet
+	secrets text.Secrets // see learn
 }
 
 // connect returns the child of a running app-server, whose process is at the other end of the transport, after the
 // handshake. It owns the transport from then on, and closes it when it fails.
 func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options) (*child, error) {
-	c := &child{log: o.Logger, gone: make(chan struct{}), stderr: stderr, threads: map[string]*thread{}}
+	c := &child{log: o.Logger, gone: make(chan struct{}), stderr: stderr, threads: map[string]*thread{}, servers: map[string]*servers{}}
 	c.app = appclient.New(t, c.clientOptions(o))
 	c.run.Go(func() { c.lost(c.app.Err()) })
 	err := c.within(ctx, handshakeLimit, apptypes.CallInitialize, c.app.Initialize)
@@ -226,6 +227,12 @@ func (c *child) notification(method string, n *apptypes.Note) {
 	case apptypes.NoteCommandExecOutputDelta:
 		if out, is := c.checks.Load(n.ProcessID); is {
 			out.(*run.Capture).Add(protocol.OutputStream(n.Stream), n.DeltaBase64)
+		}
+		return
+	case apptypes.NoteMCPServerStartupStatusUpdated:
+		c.startup(n)
+		if t, r := c.find(n.ThreadID); r != nil && t.agent == "" {
+			r.startupNoted()
 		}
 		return
 	case apptypes.NoteAccountRateLimitsUpdated:

@@ -58,6 +58,8 @@ var acts = []string{apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFile
 // acted handles a notification about what decisions are about, of the turn's thread or of a sub-agent's.
 func (r *turn) acted(method string, n *apptypes.Note) {
 	switch it := n.Item; {
+	case it != nil && it.Type == apptypes.ThreadItemImageGeneration && it.SavedPath != "" && method == apptypes.NoteItemCompleted:
+		r.host.Emit(protocol.BackgroundEvent{Message: "Codex generated the image " + plain.OneLine(it.SavedPath, plain.MaxPath), Made: it.SavedPath})
 	case it != nil && !slices.Contains(acts, it.Type):
 	case it != nil && method == apptypes.NoteItemStarted:
 		r.unmoved()
@@ -69,6 +71,8 @@ func (r *turn) acted(method string, n *apptypes.Note) {
 		r.ran(itemKey{n.ThreadID, it.ID}, *it)
 	case method == apptypes.NoteItemAutoApprovalReviewStarted, method == apptypes.NoteItemAutoApprovalReviewCompleted:
 		r.review(method, n)
+	case method == apptypes.NoteAutoApprovalReviewStrictReviewRequired:
+		r.host.Emit(protocol.BackgroundEvent{Message: strictly, Remark: true})
 	case method == apptypes.NoteHookCompleted:
 		r.hooked(n)
 	case method == apptypes.NoteGuardianWarning && len(r.reviews) == 0: // else the end of a review says the same
@@ -133,9 +137,15 @@ func (r *turn) told(method string, n *apptypes.Note) {
 		}
 		r.host.Emit(protocol.TokenCount{Info: r.usage, RateLimits: limitsOf(r.thread.child.limits.Load())})
 	case apptypes.NoteError: // one after which Codex does not try again ends the turn, whose end has it
-		if n.WillRetry && n.Error != nil {
-			r.host.Emit(protocol.StreamError{Message: r.thread.child.redact(wordsOf(n.Error))})
+		if e := lenient[apptypes.TurnError](n.Error); n.WillRetry && e.Message != "" {
+			r.host.Emit(protocol.StreamError{Message: r.thread.child.redact(wordsOf(&e))})
 		}
+	case apptypes.NoteModelRerouted:
+		why := n.Reason
+		if why == apptypes.ModelRerouteReasonHighRiskCyberActivity {
+			why = "Codex's provider takes this for activity that may endanger the security of computers"
+		}
+		r.host.Emit(protocol.ModelReroute{FromModel: n.FromModel, ToModel: n.ToModel, Reason: why})
 	}
 }
 
@@ -200,6 +210,8 @@ func (r *turn) itemCompleted(it *apptypes.Item) {
 		if it.Phase == apptypes.MessagePhaseFinalAnswer {
 			r.final = &it.Text
 		}
+	case apptypes.ThreadItemContextCompaction:
+		r.host.Emit(protocol.BackgroundEvent{Message: "Codex summarised the conversation to make room", Remark: true})
 	case apptypes.ThreadItemWebSearch:
 		r.host.Emit(protocol.WebSearchEnd{CallID: it.ID, Query: it.Query})
 	case apptypes.ThreadItemImageView:

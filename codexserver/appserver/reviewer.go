@@ -23,6 +23,9 @@ var verdicts = map[string]string{
 	apptypes.GuardianApprovalReviewStatusAborted:  "not decided by Codex's reviewer, a model, because its review was stopped",
 }
 
+// strictly is what follows from autoApprovalReview/strictReviewRequired.
+const strictly = "Codex requires a strict review: from now on its reviewer, a model, decides about more actions of this turn"
+
 // maxRationale bounds what the reviewer says, in characters.
 const maxRationale = 500
 

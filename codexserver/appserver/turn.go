@@ -66,6 +66,7 @@ type turn struct {
 	open    map[itemKey]*openItem // items that have started and not completed
 	asked   map[itemKey]bool      // the commands and patches that were asked about
 	reviews map[itemKey]itemKey   // the open ones, by their ids, and the items whose start they are about
+	missing map[string]string     // why MCP servers have not started, as reported
 	diff    string                // the last one emitted
 	last    *string               // the model's last message
 	final   *string               // the last message that the model marked as its answer
@@ -80,6 +81,7 @@ func newTurn(ctx context.Context, host engine.Host) *turn {
 	r := &turn{
 		host: host, call: ctx, started: make(chan struct{}), counted: make(chan struct{}), agents: map[string]string{},
 		questions: map[*question]bool{}, open: map[itemKey]*openItem{}, asked: map[itemKey]bool{}, reviews: map[itemKey]itemKey{},
+		missing: map[string]string{},
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.interrupt = sync.OnceValue(r.ends)
@@ -118,6 +120,7 @@ func (r *turn) begin(ctx context.Context, t *thread, s *settings, p *apptypes.Tu
 	for _, words := range t.news.take() {
 		r.report(protocol.BackgroundEvent{Message: words, Remark: true})
 	}
+	r.startupNoted()
 	err = r.begun(ctx, controlLimit)
 	if errors.Is(err, errLate) {
 		r.interrupt() // in case it begins later
@@ -160,6 +163,9 @@ func (r *turn) end(failed error) error {
 		if o.item.Type != apptypes.ThreadItemCommandExecution && !r.asked[key] && !r.reviewing(key) {
 			r.begins(key) // Codex may have run it, and its end is not known; a command that ran has begun
 		}
+	}
+	if r.thread != nil {
+		r.misses(true)
 	}
 	missed := r.letters.missed()
 	for _, l := range missed {
@@ -351,14 +357,15 @@ type offlineError struct{ error }
 // heard is called with each notification of the turn and its sub-agents, under the turn's lock. A turn that waits for the
 // network ends when nothing else has happened for [setting.Codex].Reconnect.
 func (r *turn) heard(method string, n *apptypes.Note) {
-	waits := method == apptypes.NoteError && n.WillRetry && n.Error != nil && strings.Contains(n.Error.Message, offlineWords)
+	said := lenient[apptypes.TurnError](n.Error)
+	waits := method == apptypes.NoteError && n.WillRetry && strings.Contains(said.Message, offlineWords)
 	switch {
 	case !waits, len(r.questions) > 0, len(r.open) > 0:
 		r.online()
 	case r.offline == nil && r.reconnect > 0:
 		var timer *time.Timer
 		err := fmt.Errorf("the installed Codex has waited for the network for %v (%s): there is no network, or a proxy is needed (set HTTPS_PROXY), or base_url is wrong; "+
-			"the conversation can continue. limits.reconnect says how long a turn waits", r.reconnect, wordsOf(n.Error))
+			"the conversation can continue. limits.reconnect says how long a turn waits", r.reconnect, wordsOf(&said))
 		timer = time.AfterFunc(r.reconnect, func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -42,36 +42,39 @@ const NoteServerRequestResolved = "serverRequest/resolved"
 
 // The notifications of the app-server that [Note] has the params of.
 const (
-	NoteAccountRateLimitsUpdated        = "account/rateLimits/updated"
-	NoteCommandExecOutputDelta          = "command/exec/outputDelta"
-	NoteConfigWarning                   = "configWarning"
-	NoteDeprecationNotice               = "deprecationNotice"
-	NoteError                           = "error"
-	NoteGuardianWarning                 = "guardianWarning"
-	NoteHookCompleted                   = "hook/completed"
-	NoteItemAgentMessageDelta           = "item/agentMessage/delta"
-	NoteItemAutoApprovalReviewCompleted = "item/autoApprovalReview/completed"
-	NoteItemAutoApprovalReviewStarted   = "item/autoApprovalReview/started"
-	NoteItemCommandExecutionOutputDelta = "item/commandExecution/outputDelta"
-	NoteItemCompleted                   = "item/completed"
-	NoteItemReasoningSummaryPartAdded   = "item/reasoning/summaryPartAdded"
-	NoteItemReasoningSummaryTextDelta   = "item/reasoning/summaryTextDelta"
-	NoteItemReasoningTextDelta          = "item/reasoning/textDelta"
-	NoteItemStarted                     = "item/started"
-	NoteThreadGoalUpdated               = "thread/goal/updated"
-	NoteThreadTokenUsageUpdated         = "thread/tokenUsage/updated"
-	NoteTurnCompleted                   = "turn/completed"
-	NoteTurnDiffUpdated                 = "turn/diff/updated"
-	NoteTurnPlanUpdated                 = "turn/plan/updated"
-	NoteTurnStarted                     = "turn/started"
-	NoteWarning                         = "warning"
+	NoteAccountRateLimitsUpdated               = "account/rateLimits/updated"
+	NoteAutoApprovalReviewStrictReviewRequired = "autoApprovalReview/strictReviewRequired"
+	NoteCommandExecOutputDelta                 = "command/exec/outputDelta"
+	NoteConfigWarning                          = "configWarning"
+	NoteDeprecationNotice                      = "deprecationNotice"
+	NoteError                                  = "error"
+	NoteGuardianWarning                        = "guardianWarning"
+	NoteHookCompleted                          = "hook/completed"
+	NoteItemAgentMessageDelta                  = "item/agentMessage/delta"
+	NoteItemAutoApprovalReviewCompleted        = "item/autoApprovalReview/completed"
+	NoteItemAutoApprovalReviewStarted          = "item/autoApprovalReview/started"
+	NoteItemCommandExecutionOutputDelta        = "item/commandExecution/outputDelta"
+	NoteItemCompleted                          = "item/completed"
+	NoteItemReasoningSummaryPartAdded          = "item/reasoning/summaryPartAdded"
+	NoteItemReasoningSummaryTextDelta          = "item/reasoning/summaryTextDelta"
+	NoteItemReasoningTextDelta                 = "item/reasoning/textDelta"
+	NoteItemStarted                            = "item/started"
+	NoteMCPServerStartupStatusUpdated          = "mcpServer/startupStatus/updated"
+	NoteModelRerouted                          = "model/rerouted"
+	NoteThreadGoalUpdated                      = "thread/goal/updated"
+	NoteThreadTokenUsageUpdated                = "thread/tokenUsage/updated"
+	NoteTurnCompleted                          = "turn/completed"
+	NoteTurnDiffUpdated                        = "turn/diff/updated"
+	NoteTurnPlanUpdated                        = "turn/plan/updated"
+	NoteTurnStarted                            = "turn/started"
+	NoteWarning                                = "warning"
 )
 
 // read are the notifications that [Note] has the params of.
 var read = []string{
-	NoteAccountRateLimitsUpdated, NoteCommandExecOutputDelta, NoteConfigWarning, NoteDeprecationNotice, NoteError, NoteGuardianWarning, NoteHookCompleted, NoteItemAgentMessageDelta,
+	NoteAccountRateLimitsUpdated, NoteAutoApprovalReviewStrictReviewRequired, NoteCommandExecOutputDelta, NoteConfigWarning, NoteDeprecationNotice, NoteError, NoteGuardianWarning, NoteHookCompleted, NoteItemAgentMessageDelta,
 	NoteItemAutoApprovalReviewCompleted, NoteItemAutoApprovalReviewStarted, NoteItemCommandExecutionOutputDelta, NoteItemCompleted, NoteItemReasoningSummaryPartAdded,
-	NoteItemReasoningSummaryTextDelta, NoteItemReasoningTextDelta, NoteItemStarted,
+	NoteItemReasoningSummaryTextDelta, NoteItemReasoningTextDelta, NoteItemStarted, NoteMCPServerStartupStatusUpdated, NoteModelRerouted,
 	NoteThreadGoalUpdated, NoteThreadTokenUsageUpdated,
 	NoteTurnCompleted, NoteTurnDiffUpdated, NoteTurnPlanUpdated, NoteTurnStarted, NoteWarning,
 }

@@ -17,23 +17,29 @@ type Note struct {
 	DeltaBase64    []byte          `json:"deltaBase64,omitzero"`
 	Details        string          `json:"details,omitzero"`
 	Diff           string          `json:"diff,omitzero"`
-	Error          *TurnError      `json:"error,omitzero"`
+	Error          json.RawMessage `json:"error,omitzero"` // a TurnError; of the start of an MCP server a text
 	Explanation    *string         `json:"explanation,omitzero"`
+	FailureReason  string          `json:"failureReason,omitzero"`
+	FromModel      string          `json:"fromModel,omitzero"`
 	Goal           *Goal           `json:"goal,omitzero"`
 	Item           *Item           `json:"item,omitzero"`
 	ItemID         string          `json:"itemId,omitzero"`
 	Message        string          `json:"message,omitzero"`
+	Name           string          `json:"name,omitzero"`
 	Plan           []PlanStep      `json:"plan,omitzero"`
 	ProcessID      string          `json:"processId,omitzero"`
 	RateLimits     *RateLimits     `json:"rateLimits,omitzero"`
+	Reason         string          `json:"reason,omitzero"`
 	Review         json.RawMessage `json:"review,omitzero"` // a Review
 	ReviewID       json.RawMessage `json:"reviewId,omitzero"`
 	Run            json.RawMessage `json:"run,omitzero"` // a HookRun
 	StartedAtMs    int64           `json:"startedAtMs,omitzero"`
+	Status         string          `json:"status,omitzero"` // one of MCPServerStartupState…
 	Stream         string          `json:"stream,omitzero"`
 	Summary        string          `json:"summary,omitzero"`
 	TargetItemID   json.RawMessage `json:"targetItemId,omitzero"`
 	ThreadID       string          `json:"threadId,omitzero"`
+	ToModel        string          `json:"toModel,omitzero"`
 	TokenUsage     *TokenUsage     `json:"tokenUsage,omitzero"`
 	Turn           *Turn           `json:"turn,omitzero"`
 	TurnID         string          `json:"turnId,omitzero"`
@@ -95,6 +101,7 @@ type Item struct {
 	Query             string          `json:"query,omitzero"`
 	ReceiverThreadIDs []string        `json:"receiverThreadIds,omitzero"`
 	Result            json.RawMessage `json:"result,omitzero"`
+	SavedPath         string          `json:"savedPath,omitzero"`
 	SenderThreadID    string          `json:"senderThreadId,omitzero"`
 	Server            string          `json:"server,omitzero"`
 	Status            string          `json:"status,omitzero"`
@@ -106,7 +113,8 @@ type Item struct {
 
 // itemTypes are the types of items that are read whole.
 var itemTypes = []string{
-	ThreadItemAgentMessage, ThreadItemCollabAgentToolCall, ThreadItemCommandExecution, ThreadItemFileChange, ThreadItemImageView,
+	ThreadItemAgentMessage, ThreadItemCollabAgentToolCall, ThreadItemCommandExecution, ThreadItemFileChange, ThreadItemImageGeneration,
+	ThreadItemImageView,
 	ThreadItemMCPToolCall, ThreadItemReasoning, ThreadItemSubAgentActivity, ThreadItemUserMessage, ThreadItemWebSearch,
 }
 

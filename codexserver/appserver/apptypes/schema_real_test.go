@@ -59,9 +59,9 @@ var definitions = []struct {
 	{apptypes.UserInputReply{}, "ToolRequestUserInputResponse"},
 	{apptypes.Note{}, "AccountRateLimitsUpdatedNotification AgentMessageDeltaNotification CommandExecOutputDeltaNotification CommandExecutionOutputDeltaNotification " +
 		"ConfigWarningNotification DeprecationNoticeNotification ErrorNotification GuardianWarningNotification HookCompletedNotification ItemCompletedNotification ItemGuardianApprovalReviewCompletedNotification " +
-		"ItemGuardianApprovalReviewStartedNotification ItemStartedNotification " +
+		"ItemGuardianApprovalReviewStartedNotification ItemStartedNotification McpServerStatusUpdatedNotification ModelReroutedNotification " +
 		"ReasoningSummaryPartAddedNotification ReasoningSummaryTextDeltaNotification ReasoningTextDeltaNotification " +
-		"ServerRequestResolvedNotification ThreadGoalUpdatedNotification ThreadTokenUsageUpdatedNotification TurnCompletedNotification TurnDiffUpdatedNotification " +
+		"ServerRequestResolvedNotification StrictReviewRequiredNotification ThreadGoalUpdatedNotification ThreadTokenUsageUpdatedNotification TurnCompletedNotification TurnDiffUpdatedNotification " +
 		"TurnPlanUpdatedNotification TurnStartedNotification WarningNotification"},
 }
 
@@ -302,9 +302,17 @@ func (s schema) methods(t *testing.T) (problems []string) {
 // sameWords are definitions with the values of another.
 var sameWords = map[string][]string{"CommandExecutionApprovalDecision": {"FileChangeApprovalDecision", "McpServerElicitationAction"}}
 
-// values compares the values, whose names begin with the name of a definition.
+// values compares the values, whose names begin with the name of a definition. Of the kinds of an error there are all: each has a
+// sentence.
 func (s schema) values(t *testing.T) (problems []string) {
-	for name, value := range constants(t, "values.go") {
+	known := constants(t, "values.go")
+	kinds := append(slices.Collect(maps.Values(known)), "httpStatusCode", "turnKind") // details of some
+	for kind := range s.all(s["CodexErrorInfo"]) {
+		if !slices.Contains(kinds, kind) {
+			problems = append(problems, "CodexErrorInfo has the new kind "+kind)
+		}
+	}
+	for name, value := range known {
 		definition := ""
 		for d := range s {
 			if len(d) > len(definition) && strings.HasPrefix(strings.ToLower(name), strings.ToLower(d)) {

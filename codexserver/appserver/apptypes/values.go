@@ -28,7 +28,9 @@ const (
 	ThreadItemAgentMessage        = "agentMessage"
 	ThreadItemCollabAgentToolCall = "collabAgentToolCall"
 	ThreadItemCommandExecution    = "commandExecution"
+	ThreadItemContextCompaction   = "contextCompaction"
 	ThreadItemFileChange          = "fileChange"
+	ThreadItemImageGeneration     = "imageGeneration"
 	ThreadItemImageView           = "imageView"
 	ThreadItemMCPToolCall         = "mcpToolCall"
 	ThreadItemReasoning           = "reasoning"
@@ -53,13 +55,45 @@ const (
 // Who reviews approvals.
 const ApprovalsReviewerUser = "user"
 
-// Kinds of a [TurnError] that are told apart.
+// Kinds of a [TurnError].
 const (
-	CodexErrorInfoContextWindowExceeded = "contextWindowExceeded"
-	CodexErrorInfoOther                 = "other"
-	CodexErrorInfoRateLimitExceeded     = "rateLimitExceeded"
-	CodexErrorInfoUnauthorized          = "unauthorized"
-	CodexErrorInfoUsageLimitExceeded    = "usageLimitExceeded"
+	CodexErrorInfoActiveTurnNotSteerable         = "activeTurnNotSteerable"
+	CodexErrorInfoBadRequest                     = "badRequest"
+	CodexErrorInfoBioPolicy                      = "bioPolicy"
+	CodexErrorInfoContextWindowExceeded          = "contextWindowExceeded"
+	CodexErrorInfoCyberPolicy                    = "cyberPolicy"
+	CodexErrorInfoFlexUnavailable                = "flexUnavailable"
+	CodexErrorInfoHTTPConnectionFailed           = "httpConnectionFailed"
+	CodexErrorInfoInferenceHookDenied            = "inferenceHookDenied"
+	CodexErrorInfoInternalServerError            = "internalServerError"
+	CodexErrorInfoMisalignmentPolicyViolation    = "misalignmentPolicyViolation"
+	CodexErrorInfoModelNotFound                  = "modelNotFound"
+	CodexErrorInfoOther                          = "other"
+	CodexErrorInfoPolicyCapacityUnavailable      = "policyCapacityUnavailable"
+	CodexErrorInfoRateLimitExceeded              = "rateLimitExceeded"
+	CodexErrorInfoResponseStreamConnectionFailed = "responseStreamConnectionFailed"
+	CodexErrorInfoResponseStreamDisconnected     = "responseStreamDisconnected"
+	CodexErrorInfoResponseTooManyFailedAttempts  = "responseTooManyFailedAttempts"
+	CodexErrorInfoSandboxError                   = "sandboxError"
+	CodexErrorInfoServerOverloaded               = "serverOverloaded"
+	CodexErrorInfoSessionBudgetExceeded          = "sessionBudgetExceeded"
+	CodexErrorInfoThreadRollbackFailed           = "threadRollbackFailed"
+	CodexErrorInfoTooManyDenials                 = "tooManyDenials"
+	CodexErrorInfoUnauthorized                   = "unauthorized"
+	CodexErrorInfoUsageLimitExceeded             = "usageLimitExceeded"
+)
+
+// Why a model was replaced by another one.
+const ModelRerouteReasonHighRiskCyberActivity = "highRiskCyberActivity"
+
+// How the start of an MCP server goes, and why it failed.
+const (
+	MCPServerStartupStateCancelled = "cancelled"
+	MCPServerStartupStateFailed    = "failed"
+	MCPServerStartupStateReady     = "ready"
+	MCPServerStartupStateStarting  = "starting"
+
+	MCPServerStartupFailureReasonReauthenticationRequired = "reauthenticationRequired"
 )
 
 // Answers about commands and patches, and to an [Elicitation].
