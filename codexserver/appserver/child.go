@@ -60,13 +60,14 @@ type child struct {
 	closing bool                // close waits
 	threads map[string]*thread  // that the app-server has in memory, by id
 	servers map[string]*servers // by the ids of threads, also of those that are not known yet
+	trials  map[protocol.SandboxMode]*trial
 	secrets text.Secrets // see learn
 }
 
 // connect returns the child of a running app-server, whose process is at the other end of the transport, after the
 // handshake. It owns the transport from then on, and closes it when it fails.
 func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options) (*child, error) {
-	c := &child{log: o.Logger, gone: make(chan struct{}), stderr: stderr, threads: map[string]*thread{}, servers: map[string]*servers{}}
+	c := &child{log: o.Logger, gone: make(chan struct{}), stderr: stderr, threads: map[string]*thread{}, servers: map[string]*servers{}, trials: map[protocol.SandboxMode]*trial{}}
 	c.app = appclient.New(t, c.clientOptions(o))
 	c.run.Go(func() { c.lost(c.app.Err()) })
 	err := c.within(ctx, handshakeLimit, apptypes.CallInitialize, c.app.Initialize)

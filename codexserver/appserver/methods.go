@@ -242,6 +242,8 @@ type Report struct {
 	Provider       string `json:"provider,omitzero"`
 	ApprovalPolicy string `json:"approvalPolicy,omitzero"`
 	Sandbox        string `json:"sandbox,omitzero"`
+	// Unconfined says why its sandbox runs no command, and what helps, "" if it runs one; [Engine.Confines] tries that.
+	Unconfined string `json:"unconfined,omitzero"`
 	// Err is why this Codex cannot be used: a [*NotFoundError], a [*TooOldError],
 	// [ErrNotSignedIn], or an error of the app-server. It is nil if Codex is usable.
 	Err error `json:"-"`
@@ -284,6 +286,7 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 	case err == nil:
 		r.Model, r.Provider = get[string](file.keys, "model"), get[string](file.keys, providerKey)
 		r.ApprovalPolicy, r.Sandbox = get[string](file.keys, policyKey), get[string](file.keys, modeKey)
+		r.Sandbox = cmp.Or(r.Sandbox, string(profileModes[get[string](file.keys, profileKey)]))
 	}
 	r.ApprovalPolicy = cmp.Or(string(c.policy), r.ApprovalPolicy)
 	if r.Account, err = c.account(ctx); err != nil {

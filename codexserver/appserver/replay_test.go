@@ -111,6 +111,8 @@ func (r *replay) read() (message, bool) {
 			r.must(r.wire.Write(context.Background(), [][]byte{fmt.Appendf(nil, `{"id":%s,"result":{"config":{}}}`, m.ID)}))
 		case "account/read":
 			r.must(r.wire.Write(context.Background(), [][]byte{fmt.Appendf(nil, `{"id":%s,"result":{"account":null,"requiresOpenaiAuth":false}}`, m.ID)}))
+		case "command/exec": // the trial of the sandbox
+			r.must(r.wire.Write(context.Background(), [][]byte{fmt.Appendf(nil, `{"id":%s,"result":{"exitCode":0,"stdout":"","stderr":""}}`, m.ID)}))
 		case "thread/goal/get":
 			r.must(r.wire.Write(context.Background(), [][]byte{fmt.Appendf(nil, `{"id":%s,"result":{"goal":null}}`, m.ID)}))
 		default:

@@ -42,11 +42,13 @@ type conversation struct {
 	chosen  *threadfile.Thread // what is kept of what its calls chose; only turns use it
 
 	// Turns run one after another.
-	effort  protocol.ReasoningEffort // the last change by a turn; "" without one
-	window  *int64                   // the model's context window in tokens, as last reported
-	unread  []apptypes.Input         // messages that the next turn sends again
-	news    *news                    // what the next turn says, also that of another app-server
-	running atomic.Pointer[turn]     // the running turn; the last one between turns
+	effort protocol.ReasoningEffort // the last change by a turn; "" without one
+	window *int64                   // the model's context window in tokens, as last reported
+	unread []apptypes.Input         // messages that the next turn sends again
+	// unconfined is true when a turn has said that Codex's sandbox runs no command.
+	unconfined atomic.Bool
+	news       *news                // what the next turn says, also that of another app-server
+	running    atomic.Pointer[turn] // the running turn; the last one between turns
 }
 
 // choice returns what is kept of a conversation after its call has chosen.
@@ -177,6 +179,7 @@ func (c *conversation) run(ctx context.Context, again bool, start func(context.C
 		r.await(ctx)
 		r.leavesNothing(ctx)
 	}
+	r.trial.Wait()
 	if ctx.Err() != nil {
 		c.saves(r.prompt)
 	}
@@ -264,6 +267,11 @@ func (c *conversation) begins(ctx context.Context, r *turn, p *apptypes.TurnPara
 		t, err := c.thread(ctx, ch, again)
 		if err != nil {
 			return err
+		}
+		if !r.form { // which runs nothing
+			if err := c.confined(ctx, ch, r); err != nil {
+				return err
+			}
 		}
 		if err := ch.explain(ctx, r.begin(ctx, t, c.settings, p)); err == nil || again || !errors.Is(err, errNotLoaded) {
 			return err

@@ -59,6 +59,7 @@ type turn struct {
 	questions  map[*question]bool // the open ones
 	overruling int                // the open questions whether a denial is overruled
 	overrules  sync.WaitGroup     // waits for who asks them
+	trial      sync.WaitGroup     // waits for who says that the sandbox runs no command
 	offline    *time.Timer        // runs while the turn waits for the network, see heard
 	reconnect  time.Duration      // how long it may wait; if not above 0, for ever
 

@@ -283,6 +283,9 @@ func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error
 	if d.Engine == "native" && d.Native != nil {
 		d.Broken = append(d.Broken, d.Native.Broken...)
 	}
+	if d.Engine == "codex" && d.Problem == "" && d.Codex != nil && d.Codex.Unconfined != "" {
+		d.Broken = append(d.Broken, d.Codex.Unconfined+"; until then a command runs only if you let it out of the sandbox")
+	}
 	if d.Problem == "" && d.Engine == "codex" {
 		if limits, err := e.Engine.(*appserver.Engine).RateLimits(ctx); err == nil && limits != nil {
 			d.Quota, d.left = limits, limits.Words()
@@ -315,7 +318,26 @@ func checkCodex(x *exam) error {
 	if err := x.d.Codex.Err; err != nil || x.o.engine == "native" {
 		return err
 	}
+	if err := checkCodexSandbox(x, bridge); err != nil {
+		return err
+	}
 	return native.Reach(x, codexAddress(x.cfg, x.d.Codex), os.Getenv)
+}
+
+// checkCodexSandbox has Codex run a command in its sandbox, unless it needs none. It is an error if nobody could let one out of it.
+func checkCodexSandbox(x *exam, bridge *appserver.Engine) error {
+	r := x.d.Codex
+	if r.Sandbox == string(protocol.SandboxDangerFullAccess) {
+		return nil
+	}
+	failed, is := errors.AsType[*appserver.UnconfinedError](bridge.Confines(x))
+	if !is {
+		return nil
+	}
+	if r.Unconfined = failed.Error(); r.ApprovalPolicy == string(protocol.ApprovalNever) {
+		return fmt.Errorf("nobody is asked (approval_policy never), and %w", failed)
+	}
+	return nil
 }
 
 // codexAddress returns the address to which Codex sends its requests, "" if it is not known.
