@@ -13,8 +13,10 @@ import (
 	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
-// trialLimit bounds a trial.
-const trialLimit = 10 * time.Second
+const (
+	trialLimit = 10 * time.Second // of a trial
+	maxSaid    = 200              // of what the sandbox says, in characters
+)
 
 // trial is whether Codex can run a command in a sandbox of a mode. Codex itself does not say it before the model has tried, and then
 // to the model alone.
@@ -36,10 +38,13 @@ func (e *UnconfinedError) Error() string {
 	return "Codex's sandbox runs no command on this system: " + e.Why + "; " + e.Help
 }
 
+// OnlyOutside is what follows from an [UnconfinedError] where a person can be asked.
+const OnlyOutside = "until then a command runs only outside of it, if the model asks for that and a person approves"
+
 const (
 	// helpNamespaces is what helps where Codex's sandbox is made of namespaces.
-	helpNamespaces = "it needs user namespaces: in a container allow unshare and mount, as --security-opt seccomp=unconfined " +
-		"--security-opt apparmor=unconfined does; where kernel.apparmor_restrict_unprivileged_userns is 1, give Codex a profile of AppArmor; " +
+	helpNamespaces = "it needs user namespaces: in a container allow unshare and mount (--security-opt seccomp=unconfined " +
+		"--security-opt apparmor=unconfined); where kernel.apparmor_restrict_unprivileged_userns is 1, give Codex a profile of AppArmor; " +
 		"or use --engine native, whose sandbox needs none"
 	helpOther = "use --engine native, or the sandbox danger-full-access"
 )
@@ -88,7 +93,7 @@ func (c *child) try(system string, sandbox protocol.SandboxPolicy, cwd string) *
 	defer stop()
 	err := c.app.Call(ctx, apptypes.CallCommandExec, p, &reply)
 	c.log.Debug("codex: tried the sandbox", "mode", sandbox.Mode, "took", time.Since(begun), "exit", reply.ExitCode, "error", err)
-	said := plain.OneLine(c.redact(reply.Stderr+" "+reply.Stdout), maxRationale)
+	said := plain.OneLine(c.redact(reply.Stderr+" "+reply.Stdout), maxSaid)
 	if err != nil || reply.ExitCode == 0 || reply.ExitCode == run.TimeoutExitCode || strings.Contains(said, "execvp") {
 		return nil // the last one ran: there is no program of that name
 	}
@@ -111,7 +116,7 @@ func (c *conversation) confined(ctx context.Context, ch *child, r *turn) error {
 		r.trial.Go(func() {
 			failed, _ := tries()
 			if failed != nil && c.unconfined.CompareAndSwap(false, true) {
-				r.report(protocol.BackgroundEvent{Message: failed.Error(), Remark: true})
+				r.report(protocol.BackgroundEvent{Message: failed.Error() + "; " + OnlyOutside, Remark: true})
 			}
 		})
 		return nil

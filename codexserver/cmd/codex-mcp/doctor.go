@@ -284,7 +284,7 @@ func diagnose(ctx context.Context, o *doctorOptions, c *configuration, err error
 		d.Broken = append(d.Broken, d.Native.Broken...)
 	}
 	if d.Engine == "codex" && d.Problem == "" && d.Codex != nil && d.Codex.Unconfined != "" {
-		d.Broken = append(d.Broken, d.Codex.Unconfined+"; until then a command runs only if you let it out of the sandbox")
+		d.Broken = append(d.Broken, d.Codex.Unconfined+"; "+appserver.OnlyOutside)
 	}
 	if d.Problem == "" && d.Engine == "codex" {
 		if limits, err := e.Engine.(*appserver.Engine).RateLimits(ctx); err == nil && limits != nil {
