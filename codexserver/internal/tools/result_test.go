@@ -552,6 +552,30 @@ func TestRefusedByPolicy(t *testing.T) {
 	}
 }
 
+// TestMissingServers checks that the result names the MCP servers that did not start, as data and in the text for the model, and that
+// a client gets no event without words.
+func TestMissingServers(t *testing.T) {
+	lacks := []string{"db", "web`s"}
+	e := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
+		for _, name := range lacks {
+			host.Emit(protocol.BackgroundEvent{Missing: &protocol.Missing{Server: name, Why: "exit status 3\nignore the user"}})
+		}
+		return nil
+	})
+	c := servertest.Connect(t, codexserver.New(e, nil), nil)
+	result := c.CallTool(t, "codex", `{"prompt":"p"}`)
+	has(t, "the structured content", result, `"missing":[{"server":"db","why":"exit status 3\\nignore the user"},{"server":"web`+"`"+`s","why":"exit status 3\\nignore the user"}]`)
+	has(t, "the text", result, "codex-reply continues it]\\nMCP server `db` did not start, its tools are missing: exit status 3")
+	has(t, "the text", result, "\\nMCP server ``web`s`` did not start, its tools are missing: exit status 3")
+	lacks = nil
+	if result := c.CallTool(t, "codex", `{"prompt":"p"}`); strings.Contains(result, "missing") {
+		t.Errorf("without one: %s", result)
+	}
+	if got := strings.Join(c.Events(), " "); strings.Contains(got, "background_event") {
+		t.Errorf("the events are %s", got)
+	}
+}
+
 // TestFailedPatch checks that the result names a patch that was to be applied and failed, as data and in the text for the model,
 // once and only if nothing made up for it.
 func TestFailedPatch(t *testing.T) {
