@@ -3,6 +3,7 @@ package appserver
 import (
 	"cmp"
 	stdjson "encoding/json"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ var acts = []string{apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFile
 // acted handles a notification about what decisions are about, of the turn's thread or of a sub-agent's.
 func (r *turn) acted(method string, n *apptypes.Note) {
 	switch it := n.Item; {
-	case it != nil && it.Type == apptypes.ThreadItemImageGeneration && it.SavedPath != "" && method == apptypes.NoteItemCompleted:
+	case it != nil && it.Type == apptypes.ThreadItemImageGeneration && filepath.IsAbs(it.SavedPath) && method == apptypes.NoteItemCompleted:
 		r.host.Emit(protocol.BackgroundEvent{Message: "Codex generated the image " + plain.OneLine(it.SavedPath, plain.MaxPath), Made: it.SavedPath})
 	case it != nil && !slices.Contains(acts, it.Type):
 	case it != nil && method == apptypes.NoteItemStarted:

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,6 +101,7 @@ func TestMissingServers(t *testing.T) {
 // TestSurroundings has Codex report what happens beside the work: each is one event of the turn, the third also for a sub-agent.
 func TestSurroundings(t *testing.T) {
 	const remark = true
+	saved := must.Get(filepath.Abs("x.png"))(t)
 	for name, tt := range map[string]struct {
 		method, params string // after those of the turn
 		want           protocol.EventMsg
@@ -112,10 +114,11 @@ func TestSurroundings(t *testing.T) {
 			"model/rerouted", `"fromModel":"a","toModel":"b","reason":"other"`, protocol.ModelReroute{FromModel: "a", ToModel: "b", Reason: "other"},
 		},
 		"an image": {
-			"item/completed", `"item":{"type":"imageGeneration","id":"i","status":"completed","result":"AAAA","savedPath":"/home/x.png"}`,
-			protocol.BackgroundEvent{Message: "Codex generated the image /home/x.png", Made: "/home/x.png"},
+			"item/completed", `"item":{"type":"imageGeneration","id":"i","status":"completed","result":"AAAA","savedPath":` + strconv.Quote(saved) + `}`,
+			protocol.BackgroundEvent{Message: "Codex generated the image " + saved, Made: saved},
 		},
-		"an image that is not saved": {"item/completed", `"item":{"type":"imageGeneration","id":"i","status":"failed","result":"","savedPath":null}`, nil},
+		"an image that is not saved":  {"item/completed", `"item":{"type":"imageGeneration","id":"i","status":"failed","result":"","savedPath":null}`, nil},
+		"an image at a relative path": {"item/completed", `"item":{"type":"imageGeneration","id":"i","status":"completed","result":"","savedPath":"x.png"}`, nil},
 		"a compaction": {
 			"item/completed", `"item":{"type":"contextCompaction","id":"i"}`, protocol.BackgroundEvent{Message: "Codex summarised the conversation to make room", Remark: remark},
 		},

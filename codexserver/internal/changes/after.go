@@ -61,7 +61,7 @@ func (b *Before) patched(p *Patches) []protocol.Change {
 	var list []protocol.Change
 	for _, one := range p.changes(b.folder()) {
 		by := protocol.ByPatch
-		if one.Lines == nil {
+		if made(&one) {
 			by = protocol.ByCommand
 		}
 		list = append(list, changed(one, by))
@@ -138,11 +138,14 @@ func originOf(c git.Change, said *git.Change, ran bool) protocol.ChangeOrigin {
 	switch {
 	case said != nil && said.Lines != nil && c.Lines != nil && c.Lines.Added <= said.Lines.Added && c.Lines.Removed <= said.Lines.Removed:
 		return protocol.ByPatch // the patches have changed as many lines as the file shows
-	case ran:
+	case ran, made(said):
 		return protocol.ByCommand
 	}
 	return protocol.ByOther
 }
+
+// made reports whether what a turn says about a file is that the engine made it otherwise than by a patch.
+func made(said *git.Change) bool { return said != nil && said.Lines == nil }
 
 // changed returns a change for the result.
 func changed(c git.Change, by protocol.ChangeOrigin) protocol.Change {

@@ -90,7 +90,6 @@ func (t *Turn) add(id string, log *transcript.Log, s *Step) {
 			t.misses(*m.Missing)
 		}
 		if m.Made != "" && t.status != ending && !t.over() {
-			t.commands.ran = true
 			t.folder.patches.Made(m.Made)
 		}
 		switch {

@@ -384,10 +384,9 @@ func TestMade(t *testing.T) {
 		must.OK(t, os.WriteFile(path, []byte("\x89PNG\x00"), 0o644))
 		tt.emit(protocol.BackgroundEvent{Message: "made", Made: path})
 	}
-	now := tt.c.So().Changes
-	tt.c.End(nil)
-	got := tt.c.So().Changes
 	want := []protocol.Change{{Path: elsewhere, Kind: "add", By: protocol.ByCommand}, {Path: "y.png", Kind: "add", By: protocol.ByCommand}}
-	must.Equal(t, "changes", want, got)
-	must.Equal(t, "changes while it runs", want, now)
+	must.Equal(t, "changes while it runs", want, tt.c.So().Changes)
+	tt.write("z.txt", "of somebody else\n")
+	tt.c.End(nil)
+	must.Equal(t, "changes", append(want, protocol.Change{Path: "z.txt", Kind: "add", Added: new(1), Removed: new(0), By: protocol.ByOther}), tt.c.So().Changes)
 }
