@@ -14,38 +14,36 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestRealMissingServers gives the real Codex MCP servers that do not start, each in another way, and one that does: the result of
-// each turn names the first ones, with why.
+// TestRealMissingServers gives the real Codex MCP servers that do not start, each in another way, one that still starts when the turn
+// ends, and one that has started: the result of each turn names the others, with why.
 func TestRealMissingServers(t *testing.T) {
 	t.Parallel()
 	tables, want := servertest.BrokenServers(t)
+	want = append(want, "l-still-starts")
+	tables += "[mcp_servers.l-still-starts]\ncommand = \"sleep\"\nargs = [\"600\"]\nstartup_timeout_sec = 300\n"
 	r := newReal(t, "approval_policy = \"never\"\n"+tables+demo(t), providertest.Say("one"), providertest.Say("two"))
 	c := servertest.Connect(t, codexserver.New(r.engine, &codexserver.Options{Changes: codexserver.ChangeOptions{Read: new(false)}}), nil)
-	var result struct {
-		StructuredContent protocol.TurnResult
-	}
-	must.OK(t, json.Unmarshal([]byte(c.CallTool(t, "codex", fmt.Sprintf(`{"prompt":"go","cwd":%q}`, r.cwd))), &result))
-	first := result.StructuredContent
-	for _, did := range []protocol.TurnResult{first, again(t, c, first.ThreadID)} {
+	first := did(t, c, "codex", fmt.Sprintf(`{"prompt":"go","cwd":%q}`, r.cwd))
+	second := did(t, c, "codex-reply", fmt.Sprintf(`{"prompt":"again","threadId":%q}`, first.ThreadID))
+	for _, result := range []protocol.TurnResult{first, second} {
 		var got []string
-		for _, m := range did.Missing {
+		for _, m := range result.Missing {
 			if got = append(got, m.Server); m.Why == "" {
 				t.Errorf("%s is missing for no reason", m.Server)
 			}
-			t.Log(m)
 		}
 		must.Equal(t, "missing", want, got)
-		must.Equal(t, "status", protocol.StatusCompleted, did.Status)
+		must.Equal(t, "status", protocol.StatusCompleted, result.Status)
 	}
 }
 
-// again runs a further turn of a thread.
-func again(t *testing.T, c *servertest.Client, thread string) protocol.TurnResult {
+// did calls a tool, and returns the result of its turn.
+func did(t *testing.T, c *servertest.Client, tool, arguments string) protocol.TurnResult {
 	t.Helper()
 	var result struct {
 		StructuredContent protocol.TurnResult
 	}
-	must.OK(t, json.Unmarshal([]byte(c.CallTool(t, "codex-reply", fmt.Sprintf(`{"prompt":"again","threadId":%q}`, thread))), &result))
+	must.OK(t, json.Unmarshal([]byte(c.CallTool(t, tool, arguments)), &result))
 	return result.StructuredContent
 }
 
