@@ -67,7 +67,10 @@ type child struct {
 // connect returns the child of a running app-server, whose process is at the other end of the transport, after the
 // handshake. It owns the transport from then on, and closes it when it fails.
 func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options) (*child, error) {
-	c := &child{log: o.Logger, gone: make(chan struct{}), stderr: stderr, threads: map[string]*thread{}, servers: map[string]*servers{}, trials: map[protocol.SandboxMode]*trial{}}
+	c := &child{
+		log: o.Logger, gone: make(chan struct{}), stderr: stderr,
+		threads: map[string]*thread{}, servers: map[string]*servers{}, trials: map[protocol.SandboxMode]*trial{},
+	}
 	c.app = appclient.New(t, c.clientOptions(o))
 	c.run.Go(func() { c.lost(c.app.Err()) })
 	err := c.within(ctx, handshakeLimit, apptypes.CallInitialize, c.app.Initialize)

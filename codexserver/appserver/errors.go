@@ -147,32 +147,71 @@ func (c *child) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// kinds say what each kind of error of a turn means to its caller, and what helps. With CodexErrorInfoOther, which is none of
-// them, Codex's own words count alone.
-var kinds = map[string]string{
-	apptypes.CodexErrorInfoActiveTurnNotSteerable:         "the running turn takes no message: wait for its end",
-	apptypes.CodexErrorInfoBadRequest:                     "the provider refuses the request: it may not take an input, or a key of the configuration",
-	apptypes.CodexErrorInfoBioPolicy:                      "the provider takes the task for dangerous biology: word it otherwise, or choose another model",
-	apptypes.CodexErrorInfoContextWindowExceeded:          "the conversation is too long for the model: begin a new one with codex",
-	apptypes.CodexErrorInfoCyberPolicy:                    "the provider takes the task for dangerous to the security of computers: word it otherwise, or choose another model",
-	apptypes.CodexErrorInfoFlexUnavailable:                "the provider has no room in the service tier flex: try again later, or choose another service_tier",
-	apptypes.CodexErrorInfoHTTPConnectionFailed:           hintReach,
-	apptypes.CodexErrorInfoInferenceHookDenied:            "an administrator's hook denied the request: ask who runs the workspace",
-	apptypes.CodexErrorInfoInternalServerError:            "the provider failed: try again later",
-	apptypes.CodexErrorInfoMisalignmentPolicyViolation:    "the provider stopped the model because of what it did: look at what it has changed",
-	apptypes.CodexErrorInfoModelNotFound:                  "the provider does not offer the model, to this account or to this version of Codex: codex-models lists those that it does",
-	apptypes.CodexErrorInfoPolicyCapacityUnavailable:      "the provider cannot check the request now: try again later",
-	apptypes.CodexErrorInfoRateLimitExceeded:              "the provider takes no more requests for now: try again later",
-	apptypes.CodexErrorInfoResponseStreamConnectionFailed: hintReach,
-	apptypes.CodexErrorInfoResponseStreamDisconnected:     "the provider's answer broke off: try again with codex-reply",
-	apptypes.CodexErrorInfoResponseTooManyFailedAttempts:  "the provider failed each time: try again later with codex-reply",
-	apptypes.CodexErrorInfoSandboxError:                   "Codex's sandbox failed: codex-mcp doctor tries it",
-	apptypes.CodexErrorInfoServerOverloaded:               "the provider is overloaded: try again later, or choose another model",
-	apptypes.CodexErrorInfoSessionBudgetExceeded:          "the budget that Codex has for a conversation is spent: begin a new one with codex",
-	apptypes.CodexErrorInfoThreadRollbackFailed:           "Codex could not take turns of the conversation back: begin a new one with codex",
-	apptypes.CodexErrorInfoTooManyDenials:                 "too many actions were denied, so Codex ended the turn: look at what was refused",
-	apptypes.CodexErrorInfoUnauthorized:                   hintLogin,
-	apptypes.CodexErrorInfoUsageLimitExceeded:             "the account's limit is used up: wait until it is over, or use --engine native with a key",
+// kinds say what each kind of error of a turn means to its caller, and what helps. Of CodexErrorInfoOther, which is
+// none of them, Codex's own words alone say it.
+var kinds = []struct{ kind, means string }{
+	{apptypes.CodexErrorInfoActiveTurnNotSteerable, "the running turn takes no message: wait for its end"},
+	{
+		apptypes.CodexErrorInfoBadRequest,
+		"the provider refuses the request: it may not take an input, or a key of the configuration",
+	},
+	{
+		apptypes.CodexErrorInfoBioPolicy,
+		"the provider takes the task for dangerous biology: word it otherwise, or choose another model",
+	},
+	{
+		apptypes.CodexErrorInfoContextWindowExceeded,
+		"the conversation is too long for the model: begin a new one with codex",
+	},
+	{
+		apptypes.CodexErrorInfoCyberPolicy,
+		"the provider takes the task for dangerous to computers: word it otherwise, or choose another model",
+	},
+	{
+		apptypes.CodexErrorInfoFlexUnavailable,
+		"the provider has no room in the service tier flex: try again later, or choose another service_tier",
+	},
+	{apptypes.CodexErrorInfoHTTPConnectionFailed, hintReach},
+	{
+		apptypes.CodexErrorInfoInferenceHookDenied,
+		"an administrator's hook denied the request: ask who runs the workspace",
+	},
+	{apptypes.CodexErrorInfoInternalServerError, "the provider failed: try again later"},
+	{
+		apptypes.CodexErrorInfoMisalignmentPolicyViolation,
+		"the provider stopped the model because of what it did: look at what it has changed",
+	},
+	{
+		apptypes.CodexErrorInfoModelNotFound,
+		"the provider does not offer the model to this account or version of Codex: codex-models lists what it does",
+	},
+	{apptypes.CodexErrorInfoPolicyCapacityUnavailable, "the provider cannot check the request now: try again later"},
+	{apptypes.CodexErrorInfoRateLimitExceeded, "the provider takes no more requests for now: try again later"},
+	{apptypes.CodexErrorInfoResponseStreamConnectionFailed, hintReach},
+	{apptypes.CodexErrorInfoResponseStreamDisconnected, "the provider's answer broke off: try again with codex-reply"},
+	{
+		apptypes.CodexErrorInfoResponseTooManyFailedAttempts,
+		"the provider failed each time: try again later with codex-reply",
+	},
+	{apptypes.CodexErrorInfoSandboxError, "Codex's sandbox failed: codex-mcp doctor tries it"},
+	{apptypes.CodexErrorInfoServerOverloaded, "the provider is overloaded: try again later, or choose another model"},
+	{
+		apptypes.CodexErrorInfoSessionBudgetExceeded,
+		"the budget that Codex has for a conversation is spent: begin a new one with codex",
+	},
+	{
+		apptypes.CodexErrorInfoThreadRollbackFailed,
+		"Codex could not take turns of the conversation back: begin a new one with codex",
+	},
+	{
+		apptypes.CodexErrorInfoTooManyDenials,
+		"too many actions were denied, so Codex ended the turn: look at what was refused",
+	},
+	{apptypes.CodexErrorInfoUnauthorized, hintLogin},
+	{
+		apptypes.CodexErrorInfoUsageLimitExceeded,
+		"the account's limit is used up: wait until it is over, or use --engine native with a key",
+	},
 }
 
 // wordsOf returns what Codex says of the error of a turn.
@@ -193,8 +232,10 @@ func textOf(e *apptypes.TurnError) string {
 	if status == http.StatusUnauthorized {
 		kind = apptypes.CodexErrorInfoUnauthorized
 	}
-	if means := kinds[kind]; means != "" {
-		text += "\n" + means
+	for _, one := range kinds {
+		if one.kind == kind {
+			text += "\n" + one.means
+		}
 	}
 	return text
 }

@@ -59,8 +59,9 @@ var acts = []string{apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFile
 // acted handles a notification about what decisions are about, of the turn's thread or of a sub-agent's.
 func (r *turn) acted(method string, n *apptypes.Note) {
 	switch it := n.Item; {
-	case it != nil && it.Type == apptypes.ThreadItemImageGeneration && filepath.IsAbs(it.SavedPath) && method == apptypes.NoteItemCompleted:
-		r.host.Emit(protocol.BackgroundEvent{Message: "Codex generated the image " + plain.OneLine(it.SavedPath, plain.MaxPath), Made: it.SavedPath})
+	case it != nil && method == apptypes.NoteItemCompleted && filepath.IsAbs(it.SavedPath): // of a generated image
+		words := "Codex generated the image " + plain.OneLine(it.SavedPath, plain.MaxPath)
+		r.host.Emit(protocol.BackgroundEvent{Message: words, Made: it.SavedPath})
 	case it != nil && !slices.Contains(acts, it.Type):
 	case it != nil && method == apptypes.NoteItemStarted:
 		r.unmoved()

@@ -24,7 +24,7 @@ var verdicts = map[string]string{
 }
 
 // strictly is what follows from autoApprovalReview/strictReviewRequired.
-const strictly = "Codex requires a strict review: from now on its reviewer, a model, decides about more actions of this turn"
+const strictly = "Codex requires a strict review: from now on its reviewer, a model, decides about more of this turn"
 
 // maxRationale bounds what the reviewer says, in characters.
 const maxRationale = 500

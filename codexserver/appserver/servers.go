@@ -11,8 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
-// servers are the MCP servers of a thread that have not started, by name. Codex starts them with the thread, and may say how that
-// goes before it says that the thread begins.
+// servers are the MCP servers of a thread that have not started, by name. Codex starts them with the thread, and may
+// say how that goes before it says that the thread begins.
 type servers struct {
 	why  map[string]string
 	told map[string]string // what clients have read of that
@@ -54,8 +54,8 @@ func (c *child) startup(n *apptypes.Note) {
 	all.why[n.Name] = why
 }
 
-// misses reports the MCP servers of the conversation that have not started, each once in a turn, and with words once as long as the
-// reason stays. Over is true at the end of the turn, for those that still start. The turn's lock is held.
+// misses reports the MCP servers of the conversation that have not started, each once in a turn, and with words once as
+// long as the reason stays. Over is true at the end of the turn, for those that still start. The turn's lock is held.
 func (r *turn) misses(over bool) {
 	for _, m := range r.thread.child.missing(r.thread.id, over) {
 		if r.missing[m.Missing.Server] != m.Missing.Why {

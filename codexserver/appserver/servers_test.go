@@ -98,7 +98,7 @@ func TestMissingServers(t *testing.T) {
 	}
 }
 
-// TestSurroundings has Codex report what happens beside the work: each is one event of the turn, the third also for a sub-agent.
+// TestSurroundings has Codex report what happens beside the work: each is one event of the turn.
 func TestSurroundings(t *testing.T) {
 	const remark = true
 	saved := must.Get(filepath.Abs("x.png"))(t)
@@ -124,7 +124,7 @@ func TestSurroundings(t *testing.T) {
 		},
 		"a strict review": {
 			"autoApprovalReview/strictReviewRequired", `"startedAtMs":1`,
-			protocol.BackgroundEvent{Message: "Codex requires a strict review: from now on its reviewer, a model, decides about more actions of this turn", Remark: remark},
+			protocol.BackgroundEvent{Message: "Codex requires a strict review: from now on its reviewer, a model, decides about more of this turn", Remark: remark},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,8 +18,8 @@ const (
 	maxSaid    = 200              // of what the sandbox says, in characters
 )
 
-// trial is whether Codex can run a command in a sandbox of a mode. Codex itself does not say it before the model has tried, and then
-// to the model alone.
+// trial is whether Codex can run a command in a sandbox of a mode. Codex itself does not say it before the model has
+// tried, and then to the model alone.
 type trial struct {
 	done chan struct{}
 	err  *UnconfinedError // set when done is closed; nil if it can, and if that is not known
@@ -43,15 +43,19 @@ const OnlyOutside = "until then a command runs only outside of it, if the model 
 
 const (
 	// helpNamespaces is what helps where Codex's sandbox is made of namespaces.
-	helpNamespaces = "it needs user namespaces: in a container allow unshare and mount (--security-opt seccomp=unconfined " +
-		"--security-opt apparmor=unconfined); where kernel.apparmor_restrict_unprivileged_userns is 1, give Codex a profile of AppArmor; " +
+	helpNamespaces = "it needs user namespaces: in a container allow unshare and mount " +
+		"(--security-opt seccomp=unconfined --security-opt apparmor=unconfined); " +
+		"where kernel.apparmor_restrict_unprivileged_userns is 1, give Codex a profile of AppArmor; " +
 		"or use --engine native, whose sandbox needs none"
 	helpOther = "use --engine native, or the sandbox danger-full-access"
 )
 
-// tries returns why Codex can run no command in a sandbox of the mode of that one, as the first trial in this app-server found, or nil.
-// The trial has the folder alone as a writable one: others would make it that of one conversation.
-func (c *child) tries(ctx context.Context, system string, sandbox protocol.SandboxPolicy, cwd string) (*UnconfinedError, error) {
+// tries returns why Codex can run no command in a sandbox of the mode of that one, as the first trial in this
+// app-server found, or nil. The trial has the folder alone as a writable one: others would make it that of one
+// conversation.
+func (c *child) tries(
+	ctx context.Context, system string, sandbox protocol.SandboxPolicy, cwd string,
+) (*UnconfinedError, error) {
 	sandbox.Mode = cmp.Or(sandbox.Mode, protocol.SandboxReadOnly)
 	if system == "windows" || sandbox.Mode == protocol.SandboxDangerFullAccess {
 		return nil, nil
@@ -84,15 +88,16 @@ func (c *child) try(system string, sandbox protocol.SandboxPolicy, cwd string) *
 		sandbox.WritableRoots = []string{cwd}
 	}
 	p := &apptypes.ExecParams{
-		Command: []string{"true"}, Cwd: cwd, ProcessID: "codexmcp-trial-" + string(sandbox.Mode), TimeoutMS: trialLimit.Milliseconds(),
-		SandboxPolicy: sandboxOf(sandbox),
+		Command: []string{"true"}, Cwd: cwd, ProcessID: "codexmcp-trial-" + string(sandbox.Mode),
+		TimeoutMS: trialLimit.Milliseconds(), SandboxPolicy: sandboxOf(sandbox),
 	}
 	var reply apptypes.ExecReply
 	begun := time.Now()
 	ctx, stop := context.WithTimeout(context.Background(), trialLimit+steerLimit)
 	defer stop()
 	err := c.app.Call(ctx, apptypes.CallCommandExec, p, &reply)
-	c.log.Debug("codex: tried the sandbox", "mode", sandbox.Mode, "took", time.Since(begun), "exit", reply.ExitCode, "error", err)
+	took := time.Since(begun)
+	c.log.Debug("codex: tried the sandbox", "mode", sandbox.Mode, "took", took, "exit", reply.ExitCode, "error", err)
 	said := plain.OneLine(c.redact(reply.Stderr+" "+reply.Stdout), maxSaid)
 	if err != nil || reply.ExitCode == 0 || reply.ExitCode == run.TimeoutExitCode || strings.Contains(said, "execvp") {
 		return nil // the last one ran: there is no program of that name
@@ -107,8 +112,9 @@ func (c *child) try(system string, sandbox protocol.SandboxPolicy, cwd string) *
 	return &UnconfinedError{Why: said, Help: help}
 }
 
-// confined returns an error for a turn in which nothing could run, because Codex's sandbox runs no command and nobody is asked about
-// one outside of it. Another turn does not wait for the trial, and says once in a conversation what it finds.
+// confined returns an error for a turn in which nothing could run, because Codex's sandbox runs no command and nobody
+// is asked about one outside of it. Another turn does not wait for the trial, and says once in a conversation what it
+// finds.
 func (c *conversation) confined(ctx context.Context, ch *child, r *turn) error {
 	now := &c.settings.now
 	tries := func() (*UnconfinedError, error) { return ch.tries(ctx, c.engine.system, now.Sandbox, now.Cwd) }
@@ -128,7 +134,8 @@ func (c *conversation) confined(ctx context.Context, ch *child, r *turn) error {
 	return err
 }
 
-// Confines runs a command that does nothing in Codex's sandbox. The error is an [*UnconfinedError] if Codex can run none there.
+// Confines runs a command that does nothing in Codex's sandbox. The error is an [*UnconfinedError] if Codex can run
+// none there.
 func (e *Engine) Confines(ctx context.Context) error {
 	c, err := e.child(ctx)
 	if err != nil {

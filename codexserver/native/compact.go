@@ -102,7 +102,8 @@ func (t *turn) compact(ctx context.Context) error {
 		return err
 	}
 	t.conv.emitAs(submission, protocol.AgentMessage{Message: "The conversation was summarised to make room."})
-	t.conv.emitAs(submission, protocol.BackgroundEvent{Message: "the conversation was summarised to make room", Remark: true})
+	remark := protocol.BackgroundEvent{Message: "the conversation was summarised to make room", Remark: true}
+	t.conv.emitAs(submission, remark)
 	return nil
 }
 

@@ -250,7 +250,8 @@ func toolName(server, name string) string {
 }
 
 // awaitServers starts the servers in the first turn, waits until they have started or failed, and emits each
-// warning once, and in each turn which are missing. If that is a required one, the turn fails, and the next one starts all again.
+// warning once, and in each turn which are missing. If that is a required one, the turn fails, and the next one starts
+// all again.
 func (t *turn) awaitServers(ctx context.Context) error {
 	s := &t.conv.work.servers
 	if s.ready == nil {
@@ -310,15 +311,17 @@ func (t *turn) restart(s *mcpServer) {
 	words, all := "was started again", &t.conv.work.servers
 	var missing *protocol.Missing
 	if err != nil {
-		all.missing[s.name] = cutOutput(err.Error())
-		words, missing = "did not start again: "+all.missing[s.name], &protocol.Missing{Server: s.name, Why: all.missing[s.name]}
+		why := cutOutput(err.Error())
+		all.missing[s.name], words = why, "did not start again: "+why
+		missing = &protocol.Missing{Server: s.name, Why: why}
 	} else {
 		_ = s.client.Close() // it has ended
 		s.client = client
 		delete(all.missing, s.name)
 		all.collect()
 	}
-	t.conv.emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the MCP server %q had ended, and %s", s.name, words), Missing: missing})
+	said := fmt.Sprintf("the MCP server %q had ended, and %s", s.name, words)
+	t.conv.emit(protocol.BackgroundEvent{Message: said, Missing: missing})
 }
 
 // callServer calls a tool of a server. An error ends the turn.

@@ -193,10 +193,11 @@ type BackgroundEvent struct {
 	// Allowed is what the remark is about if somebody else than a person or a rule allowed it without a question;
 	// otherwise nil. It is not sent.
 	Allowed *Refused `json:"-"`
-	// Missing is the configured MCP server that the remark is about if its tools are missing; otherwise nil. It is not sent.
-	Missing *Missing `json:"-"`
-	// Made is the absolute path of a file that the remark is about if the engine itself made it, otherwise "". It is not
+	// Missing is the configured MCP server that the remark is about if its tools are missing; otherwise nil. It is not
 	// sent.
+	Missing *Missing `json:"-"`
+	// Made is the absolute path of a file that the remark is about if the engine itself made it, otherwise "". It is
+	// not sent.
 	Made string `json:"-"`
 	// Remark is true if the result of the turn has the remark, too. It is not sent.
 	Remark bool `json:"-"`

@@ -72,9 +72,10 @@ const (
 
 // read are the notifications that [Note] has the params of.
 var read = []string{
-	NoteAccountRateLimitsUpdated, NoteAutoApprovalReviewStrictReviewRequired, NoteCommandExecOutputDelta, NoteConfigWarning, NoteDeprecationNotice, NoteError, NoteGuardianWarning, NoteHookCompleted, NoteItemAgentMessageDelta,
+	NoteAutoApprovalReviewStrictReviewRequired, NoteMCPServerStartupStatusUpdated, NoteModelRerouted,
+	NoteAccountRateLimitsUpdated, NoteCommandExecOutputDelta, NoteConfigWarning, NoteDeprecationNotice, NoteError, NoteGuardianWarning, NoteHookCompleted, NoteItemAgentMessageDelta,
 	NoteItemAutoApprovalReviewCompleted, NoteItemAutoApprovalReviewStarted, NoteItemCommandExecutionOutputDelta, NoteItemCompleted, NoteItemReasoningSummaryPartAdded,
-	NoteItemReasoningSummaryTextDelta, NoteItemReasoningTextDelta, NoteItemStarted, NoteMCPServerStartupStatusUpdated, NoteModelRerouted,
+	NoteItemReasoningSummaryTextDelta, NoteItemReasoningTextDelta, NoteItemStarted,
 	NoteThreadGoalUpdated, NoteThreadTokenUsageUpdated,
 	NoteTurnCompleted, NoteTurnDiffUpdated, NoteTurnPlanUpdated, NoteTurnStarted, NoteWarning,
 }

@@ -113,8 +113,8 @@ type Item struct {
 
 // itemTypes are the types of items that are read whole.
 var itemTypes = []string{
-	ThreadItemAgentMessage, ThreadItemCollabAgentToolCall, ThreadItemCommandExecution, ThreadItemFileChange, ThreadItemImageGeneration,
-	ThreadItemImageView,
+	ThreadItemAgentMessage, ThreadItemCollabAgentToolCall, ThreadItemCommandExecution, ThreadItemFileChange,
+	ThreadItemImageGeneration, ThreadItemImageView,
 	ThreadItemMCPToolCall, ThreadItemReasoning, ThreadItemSubAgentActivity, ThreadItemUserMessage, ThreadItemWebSearch,
 }
 

@@ -324,7 +324,8 @@ func checkCodex(x *exam) error {
 	return native.Reach(x, codexAddress(x.cfg, x.d.Codex), os.Getenv)
 }
 
-// checkCodexSandbox has Codex run a command in its sandbox, unless it needs none. It is an error if nobody could let one out of it.
+// checkCodexSandbox has Codex run a command in its sandbox, unless it needs none. It is an error if nobody could let
+// one out of it.
 func checkCodexSandbox(x *exam, bridge *appserver.Engine) error {
 	r := x.d.Codex
 	if r.Sandbox == string(protocol.SandboxDangerFullAccess) {

@@ -15,10 +15,12 @@ import (
 
 // afterHandshake answers the first request of MCP, and ends.
 const afterHandshake = `IFS= read -r asks; id=$(printf %s "$asks" | sed 's/.*"id":\([^,}]*\).*/\1/'); ` +
-	`printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}\n' "$id"; ` +
+	`printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},' "$id"; ` +
+	`printf '"serverInfo":{"name":"x","version":"1"}}}\n'; ` +
 	`IFS= read -r noted; exit 3`
 
-// BrokenServers returns tables of config.toml with MCP servers that do not start, each in another way, and their names, sorted.
+// BrokenServers returns tables of config.toml with MCP servers that do not start, each in another way, and their names,
+// sorted.
 func BrokenServers(t testing.TB) (tables string, names []string) {
 	t.Helper()
 	testenv.NeedsUnix(t, "sh")

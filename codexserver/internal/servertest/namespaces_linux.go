@@ -11,10 +11,12 @@ import (
 )
 
 // without runs a program in a user namespace in which no further one can be made.
-const without = "#!/bin/sh\nexec unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; exec \"$0\" \"$@\"' %q \"$@\"\n"
+const without = `#!/bin/sh
+exec unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$0" "$@"' %q "$@"
+`
 
-// WithoutNamespaces returns a program that runs another one where user namespaces cannot be made, as in most containers. The test
-// fails if they can be made there.
+// WithoutNamespaces returns a program that runs another one where user namespaces cannot be made, as in most
+// containers. The test fails if they can be made there.
 func WithoutNamespaces(t testing.TB, program string) string {
 	t.Helper()
 	in := func(name, program string) string {

@@ -304,7 +304,8 @@ func (t *Turn) so() protocol.TurnResult {
 	r := protocol.TurnResult{
 		ThreadID: plain.Short(t.place.thread, plain.MaxName), Status: t.status, Model: plain.Short(t.place.model, plain.MaxName), Rerouted: t.place.rerouted,
 		DurationMS: t.time.duration.Milliseconds(), Usage: t.tokens.shown(), Check: t.check.Check,
-		Refused: append(slices.Clone(t.refused), t.failed.refusals()...), Missing: slices.Clone(t.missing), Truncated: t.dropped,
+		Refused: append(slices.Clone(t.refused), t.failed.refusals()...), Missing: slices.Clone(t.missing),
+		Truncated: t.dropped,
 	}
 	for _, step := range t.plan {
 		r.Plan = append(r.Plan, protocol.PlanStep{Step: plain.Short(step.Step, plain.MaxWords), Status: plain.Short(step.Status, plain.MaxName)})
@@ -378,7 +379,8 @@ func (t *Turn) reroute(m protocol.ModelReroute) {
 // misses records that the tools of an MCP server are missing. The last reason counts.
 func (t *Turn) misses(m protocol.Missing) {
 	m = protocol.Missing{Server: plain.Short(m.Server, plain.MaxName), Why: plain.Short(m.Why, plain.MaxWords)}
-	i, known := slices.BinarySearchFunc(t.missing, m, func(a, b protocol.Missing) int { return cmp.Compare(a.Server, b.Server) })
+	byName := func(a, b protocol.Missing) int { return cmp.Compare(a.Server, b.Server) }
+	i, known := slices.BinarySearchFunc(t.missing, m, byName)
 	switch {
 	case known:
 		t.missing[i].Why = m.Why
