@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Limits of a look for plants, for each writable folder.
@@ -183,7 +183,7 @@ var gitNames = lazyregexp.Regexp{Text: `(?im)^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hook
 
 // named returns what a configuration names below the root: hooks from the working tree, other files from its own folder.
 func (s *sight) named(config, tree string) (all []string) {
-	f, err := s.root.OpenFile(config, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := safefile.OpenIn(s.root, config, os.O_RDONLY)
 	if err != nil {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (s *sight) take(at string, depth int) {
 		to, _ := s.root.Readlink(at)
 		s.found[name] = "a link to " + to
 	case info.Mode().IsRegular():
-		f, err := s.root.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
+		f, err := safefile.OpenIn(s.root, at, os.O_RDONLY) // it may be a pipe by now
 		if err != nil {
 			s.found[name] = "a file that cannot be read"
 			return

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
@@ -30,11 +31,14 @@ func TestPlants(t *testing.T) {
 		{"echo x >tools/hooks/pre-push; echo x >>tools/git/one; echo x >tools/git/two; echo x >tools/git/three", "tools/git/one, tools/git/two, tools/hooks/pre-push", ""},
 	} {
 		work := boxtest.FolderOutsideTmp(t)
-		boxtest.Lay(t, work, ".git/HEAD=ref: x", ".git/config=[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../tools/git/one\n",
+		boxtest.Lay(t, work, ".git/HEAD=ref: x", ".git/config=[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../tools/git/one\n\tpath = ../pipe\n",
 			"tools/hooks/", "tools/git/one=[includeIf \"gitdir:x\"] path = \"two\"\n", ".envrc=x", ".mcp.json=x", "a/b/", "file=x")
+		must.OK(t, syscall.Mkfifo(work+"/pipe", 0o600))
+		writer := must.Get(os.OpenFile(work+"/pipe", os.O_RDWR, 0))(t) // so that a read would wait
 		h := &host{}
 		turn := turnOf(tool.Options{Sandbox: tool.Confine(box.New(box.Options{}))}, h, work, protocol.ApprovalNever, protocol.SandboxWorkspaceWrite)
 		res := called(t, turn, shellCall("", "sh", "-c", tt.script))
+		_ = writer.Close()
 		_, said, _ := strings.Cut(res.Output, "run or obey unasked: ")
 		said, _, _ = strings.Cut(said, ".)")
 		must.Equal(t, tt.script, tt.names, strings.NewReplacer(work, "", `\"`, "").Replace(said))
