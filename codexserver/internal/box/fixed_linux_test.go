@@ -106,22 +106,23 @@ func TestSecondMount(t *testing.T) {
 			must.OK(t, unix.Mount(from, to, "", unix.MS_BIND, ""))
 			t.Cleanup(func() { must.Check(t, unix.Unmount(to, unix.MNT_DETACH)) })
 		}
-		for name, script := range map[string]string{
-			"the working folder": `echo evil >>"$1/outside/0 é/.git/config"`,
-			"a folder above it":  `echo evil >>"$1/outside/1 é/a/repo/.git/config"`,
-			"the git folder":     `echo evil >>"$1/outside/2 é/config"`,
-			"hooks":              `echo evil >"$1/outside/1 é/a/repo/.git/hooks/pre-commit"`,
-			"renamed":            `cd "$1/outside/1 é/a/repo" && mv .git old && cp -r old .git && echo evil >.git/config`,
+		for _, tt := range []struct{ name, script string }{
+			{"the working folder", `echo evil >>"$1/outside/0 é/.git/config"`},
+			{"a folder above it", `echo evil >>"$1/outside/1 é/a/repo/.git/config"`},
+			{"the git folder", `echo evil >>"$1/outside/2 é/config"`},
+			{"hooks", `echo evil >"$1/outside/1 é/a/repo/.git/hooks/pre-commit"`},
+			// Last: the mounts show the old one afterwards.
+			{"renamed", `cd "$1/outside/1 é/a/repo" && mv .git old && cp -r old .git && echo evil >.git/config`},
 		} {
 			for _, confined := range []bool{true, false} {
-				spec := run.Spec{Argv: []string{"bash", "-c", script, "sh", base}, Dir: repo, Env: gitEnv(base + "/home"), Timeout: time.Minute}
+				spec := run.Spec{Argv: []string{"bash", "-c", tt.script, "sh", base}, Dir: repo, Env: gitEnv(base + "/home"), Timeout: time.Minute}
 				if confined {
 					spec.Confinement = confine(t, write(), repo)
 				}
 				before := snapshot(t, base)
 				res := ran(t, spec)
 				if after := snapshot(t, base); (before == after) != confined {
-					t.Errorf("%s, confined %t: unchanged %t: %s", name, confined, before == after, res.Aggregated)
+					t.Errorf("%s, confined %t: unchanged %t: %s", tt.name, confined, before == after, res.Aggregated)
 				}
 			}
 		}
