@@ -102,8 +102,6 @@ func (t *turn) compact(ctx context.Context) error {
 		return err
 	}
 	t.conv.emitAs(submission, protocol.AgentMessage{Message: "The conversation was summarised to make room."})
-	remark := protocol.BackgroundEvent{Message: "the conversation was summarised to make room", Remark: true}
-	t.conv.emitAs(submission, remark)
 	return nil
 }
 
