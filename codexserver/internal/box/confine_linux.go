@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"golang.org/x/sys/unix"
 )
 
@@ -62,6 +64,9 @@ func (r rules) apply(cmd *exec.Cmd) (string, error) {
 		p.files = run.OriginalFiles()
 		p.keepShm = inShm(append([]string{cmd.Dir, run.Value(cmd.Env, "TMPDIR")}, r.roots.Paths...)...)
 		p.fixed = r.roots.fixed()
+		if !p.keepShm { // what is mounted there is covered, and cannot be found
+			p.fixed = slices.DeleteFunc(p.fixed, func(f fixed) bool { return paths.Below(f.path, shmFolder) })
+		}
 		if r.layers != nil {
 			p.layered = r.layers.layered(r.roots.Paths, cmd.Dir, cmd.Env)
 		}

@@ -73,9 +73,9 @@ func (r *Roots) fixed() (all []fixed) {
 	if len(all) > 0 {
 		mountinfo, _ := os.ReadFile("/proc/self/mountinfo")
 		mounts := readMounts(string(mountinfo))
-		for _, one := range slices.Clone(all) {
-			for _, path := range mounts.others(one.path) {
-				add(path, one.readOnly)
+		for _, f := range slices.Clone(all) {
+			for _, path := range mounts.others(f.path) {
+				add(path, f.readOnly)
 			}
 		}
 	}

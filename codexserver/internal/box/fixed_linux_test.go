@@ -100,8 +100,13 @@ func TestSecondMount(t *testing.T) {
 	}, func(t *testing.T) {
 		must.OK(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 		base, repo := repository(t)
-		for i, from := range []string{repo, base + "/outer", repo + "/.git"} {
+		covered := must.Get(os.MkdirTemp("/dev/shm", "test"))(t) // whose mount commands do not see
+		t.Cleanup(func() { must.Check(t, os.Remove(covered)) })
+		for i, from := range []string{repo, base + "/outer", repo + "/.git", repo} {
 			to := filepath.Join(base, "outside", strconv.Itoa(i)+" é")
+			if i == 3 {
+				to = covered
+			}
 			must.OK(t, os.MkdirAll(to, 0o700))
 			must.OK(t, unix.Mount(from, to, "", unix.MS_BIND, ""))
 			t.Cleanup(func() { must.Check(t, unix.Unmount(to, unix.MNT_DETACH)) })
