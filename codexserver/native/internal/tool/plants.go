@@ -179,7 +179,7 @@ func (s *sight) git(at string) {
 }
 
 // gitNames are the lines by which a configuration of git names other files and folders of hooks.
-var gitNames = lazyregexp.Regexp{Text: `(?im)^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hookspath|path)[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t\r]*$`}
+var gitNames = lazyregexp.Regexp{Text: `(?im)^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hookspath|path)[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t\r]*(?:[#;].*)?$`}
 
 // named returns what a configuration names below the root: hooks from the working tree, other files from its own folder.
 func (s *sight) named(config, tree string) (all []string) {

@@ -32,7 +32,7 @@ func TestPlants(t *testing.T) {
 	} {
 		work := boxtest.FolderOutsideTmp(t)
 		boxtest.Lay(t, work, ".git/HEAD=ref: x", ".git/config=[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../tools/git/one\n\tpath = ../pipe\n",
-			"tools/hooks/", "tools/git/one=[includeIf \"gitdir:x\"] path = \"two\"\n", ".envrc=x", ".mcp.json=x", "a/b/", "file=x")
+			"tools/hooks/", "tools/git/one=[includeIf \"gitdir:x\"] path = \"two\" # more\n", ".envrc=x", ".mcp.json=x", "a/b/", "file=x")
 		must.OK(t, syscall.Mkfifo(work+"/pipe", 0o600))
 		writer := must.Get(os.OpenFile(work+"/pipe", os.O_RDWR, 0))(t) // so that a read would wait
 		h := &host{}
