@@ -358,8 +358,11 @@ type offlineError struct{ error }
 // heard is called with each notification of the turn and its sub-agents, under the turn's lock. A turn that waits for the
 // network ends when nothing else has happened for [setting.Codex].Reconnect.
 func (r *turn) heard(method string, n *apptypes.Note) {
-	said := lenient[apptypes.TurnError](n.Error)
-	waits := method == apptypes.NoteError && n.WillRetry && strings.Contains(said.Message, offlineWords)
+	var said apptypes.TurnError
+	if method == apptypes.NoteError {
+		said = lenient[apptypes.TurnError](n.Error)
+	}
+	waits := n.WillRetry && strings.Contains(said.Message, offlineWords)
 	switch {
 	case !waits, len(r.questions) > 0, len(r.open) > 0:
 		r.online()
