@@ -232,9 +232,9 @@ func textOf(e *apptypes.TurnError) string {
 	if status == http.StatusUnauthorized {
 		kind = apptypes.CodexErrorInfoUnauthorized
 	}
-	for _, one := range kinds {
-		if one.kind == kind {
-			text += "\n" + one.means
+	for _, known := range kinds {
+		if known.kind == kind {
+			text += "\n" + known.means
 		}
 	}
 	return text

@@ -106,7 +106,7 @@ func (e *earlier) unform() *threadfile.Formed {
 // formItems are the types of items that a turn for a form may have.
 var formItems = []string{
 	apptypes.ThreadItemAgentMessage, apptypes.ThreadItemReasoning, apptypes.ThreadItemUserMessage,
-	"contextCompaction", "hookPrompt", "plan",
+	apptypes.ThreadItemContextCompaction, "hookPrompt", "plan",
 }
 
 // keepsToForm ends a turn for a form in which something else begins. The lock is held.

@@ -256,7 +256,7 @@ func SealDescriptors() error {
 	if unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return nil
 	}
-	entries, err := os.ReadDir("/proc/self/fd") // the kernel is older than 5.11
+	entries, err := os.ReadDir("/proc/self/fd") // the kernel is older than 5.11, or a filter forbids it
 	if err != nil {
 		return fmt.Errorf("the files that commands would inherit: %w", err)
 	}

@@ -55,9 +55,9 @@ func (t *Turn) Formed(err error) (whole bool) {
 	return err == nil
 }
 
-// formed puts the answer of a turn that ends with err into the result as JSON. It reports whether it has the form that the
+// output puts the answer of a turn that ends with err into the result as JSON. It reports whether it has the form that the
 // caller wants; a remark says why not.
-func (t *Turn) formed(did *protocol.TurnResult, err error) bool {
+func (t *Turn) output(did *protocol.TurnResult, err error) bool {
 	if missing := t.form.missing; missing != nil {
 		why := missing.Error()
 		if abort, is := errors.AsType[*engine.AbortError](missing); is {

@@ -60,7 +60,7 @@ func (t *Turn) conclude(err error, found *changes.Found) *Result {
 	if t.form.missing != nil && err != nil {
 		said.Coming = said.Text
 	}
-	formed := t.formed(&did, err)
+	formed := t.output(&did, err)
 	answer, hidden := "", ""
 	if did.Status, answer, hidden = t.told(said, err, spent); did.Status == protocol.StatusCompleted && !formed {
 		did.Status = protocol.StatusIncomplete
