@@ -14,6 +14,9 @@ type Sandbox struct {
 	// runs as HELPER… POLICY -- COMMAND…, where POLICY is the JSON text of {"mode",
 	// "writable_roots", "network_access", "cwd"}.
 	Helper []string
+	// DenyRead are files and folders that neither commands nor the model's tools read, in each sandbox mode: absolute, with ~/
+	// for the home, or below the working folder. They may be patterns with *, ?, [ ] and **.
+	DenyRead []string
 	// Strict shortens the list of commands that are known to be safe: git is not
 	// on it, since a repository's configuration can make git start programs, and
 	// no command with words that the shell expands.

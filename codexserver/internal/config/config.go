@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -25,7 +26,12 @@ type Config struct {
 	ApprovalPolicy        protocol.ApprovalPolicy `json:"approval_policy" words:"untrusted,on-failure,on-request,never"`
 	SandboxMode           protocol.SandboxMode    `json:"sandbox_mode" words:"read-only,workspace-write,danger-full-access"`
 	SandboxWorkspaceWrite WorkspaceWrite          `json:"sandbox_workspace_write"`
-	ShellEnvironment      run.EnvPolicy           `json:"shell_environment_policy"`
+	// DefaultPermissions names the profile that counts where no sandbox mode is set: one of Permissions, or a built-in one.
+	DefaultPermissions string                       `json:"default_permissions"`
+	Permissions        map[string]PermissionProfile `json:"permissions"`
+	// Permitted is that profile, with what nobody reads besides. Nil restricts nothing.
+	Permitted        *permission.Profile `json:"-"`
+	ShellEnvironment run.EnvPolicy       `json:"shell_environment_policy"`
 	// Environ is the environment, NAME=value, to which ShellEnvironment applies. It is not
 	// a key: the engine sets it.
 	Environ []string `json:"-"`
@@ -234,7 +240,7 @@ func (v *EnvVar) UnmarshalJSON(b []byte) error {
 // Sandbox returns the sandbox policy as configured.
 func (c *Config) Sandbox() protocol.SandboxPolicy {
 	w := c.SandboxWorkspaceWrite
-	if c.SandboxMode != protocol.SandboxWorkspaceWrite {
+	if c.SandboxMode != protocol.SandboxWorkspaceWrite && !c.Permitted.All() {
 		w = WorkspaceWrite{}
 	}
 	return protocol.SandboxPolicy{
@@ -325,6 +331,9 @@ func Load(l Layers) (*Config, error) {
 	c.NamedRoots = own.WritableRoots
 	if !l.Call.FromCall {
 		c.NamedRoots = c.SandboxWorkspaceWrite.WritableRoots
+	}
+	if err := c.permit(call, file, profile, flags); err != nil {
+		return nil, located(err)
 	}
 	if w := l.Call.WebSearch; w != nil {
 		err = c.SearchWeb(*w)

@@ -128,6 +128,14 @@ func (s *Settings) otherKeys() []key {
 		{"sandbox.helper", &s.Sandbox.Helper, unset{[]any{}}, nil, "[a program that confines commands](#a-sandbox-of-your-own)"},
 		{"sandbox.caches", &s.Sandbox.Caches, unset{}, folders,
 			"folders with [copies for each conversation](troubleshooting.md#a-command-does-not-run), in place of the usual caches; `[]`: none"},
+		{"sandbox.deny_read", &s.Sandbox.DenyRead, unset{[]any{}}, func(reflect.Value) error {
+			for _, name := range s.Sandbox.DenyRead {
+				if _, err := withheld(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, "files that [nobody reads](#profiles-of-permissions), in each sandbox mode"},
 		{"sandbox.strict", &s.Sandbox.Strict, false, nil, "under `untrusted`, [asks about more](rules.md#known-to-be-safe)"},
 
 		{"failover.to", &s.Failover.To, unset{[]any{}}, func(reflect.Value) error { return s.Failover.Validate() },

@@ -125,7 +125,6 @@ func Unknown(home string, overrides map[string]any, codex bool) (found []string)
 // decidesElsewhere says, for some keys of Codex that the native engine does not read, what decides instead.
 var decidesElsewhere = map[string]string{
 	"approvals_reviewer": "the user is asked", "auto_review": "the user is asked", "hooks": "no hook runs",
-	"default_permissions": "sandbox_mode decides what commands may touch", "permissions": "sandbox_mode decides what commands may touch",
 }
 
 // workspaceTable has the keys of the sandbox mode workspace-write.
@@ -204,13 +203,13 @@ const ignoredServerKeys = `http_headers_helper name oauth oauth_resource scopes 
 // ignoredKeys.
 const codexKeys = `
 agents allow_login_shell allow_symlinked_codex_home apps apps_mcp_product_sku approvals_reviewer auto_review cloud
-code_mode computer_use default_permissions disable_paste_burst experimental_compact_prompt_file experimental_environment
+code_mode computer_use disable_paste_burst experimental_compact_prompt_file experimental_environment
 experimental_realtime_start_instructions experimental_realtime_webrtc_call_base_url
 experimental_realtime_ws_backend_prompt experimental_realtime_ws_base_url experimental_realtime_ws_model
 experimental_realtime_ws_startup_context experimental_sandbox_command_assessment experimental_thread_store
 experimental_thread_store_endpoint experimental_use_freeform_apply_patch goals hooks include_apps_instructions
 include_collaboration_mode_instructions include_environment_context include_environment_context_time
 include_permissions_instructions js_repl_node_module_dirs js_repl_node_path mcp_enterprise_managed_auth
-model_auto_compact_token_limit_scope model_post_turn_compact_threshold_percent orchestrator permissions
+model_auto_compact_token_limit_scope model_post_turn_compact_threshold_percent orchestrator
 realtime responses responses_api_metadata rollout_trace sandbox_permissions tool_suggest
 `
