@@ -56,7 +56,7 @@ func launch(server *os.File, confine Confine) error {
 	}
 	go obey(server)
 	o.server = server
-	pid, status, err := o.start(confine)
+	pid, status, after, err := o.start(confine)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func launch(server *os.File, confine Confine) error {
 	report{kind: reportStarted, value: uint32(pid)}.send(server)
 	leave()
 	if status != 0 {
-		reapRooms(pid, status, server)
+		reapRooms(pid, status, after, server)
 	} else {
 		reap(pid, server)
 	}
@@ -117,8 +117,16 @@ type order struct {
 	server            *os.File // the connection to the server
 }
 
+// maxWord is how long a word of an order may be, in bytes: the kernel takes no longer variable than 128 KiB.
+const maxWord = 64 << 10
+
 func (o order) words() []string {
-	return slices.Concat([]string{o.confinement, o.path, strconv.Itoa(len(o.args))}, o.args, o.env)
+	var parts []string
+	for part := range slices.Chunk([]byte(o.confinement), maxWord) {
+		parts = append(parts, string(part))
+	}
+	head := []string{o.path, strconv.Itoa(len(parts)), strconv.Itoa(len(o.args))}
+	return slices.Concat(head, parts, o.args, o.env)
 }
 
 // readOrder reads the words of an order, which are numbered, in the environment of a launcher.
@@ -133,19 +141,23 @@ func readOrder(environ []string) (o order, err error) {
 	if len(words) < 3 {
 		return o, errors.New("the order is too short")
 	}
-	args, err := strconv.Atoi(words[2])
-	if err != nil || args < 0 || args > len(words)-3 {
+	parts, err := strconv.Atoi(words[1])
+	args, failed := strconv.Atoi(words[2])
+	rest := words[3:]
+	if err != nil || failed != nil || parts < 0 || args < 0 || parts > len(rest) || args > len(rest)-parts {
 		return o, errors.New("the order has too few words")
 	}
-	return order{confinement: words[0], path: words[1], args: words[3:][:args], env: words[3+args:]}, nil
+	confinement, rest := strings.Join(rest[:parts], ""), rest[parts:]
+	return order{confinement: confinement, path: words[0], args: rest[:args], env: rest[args:]}, nil
 }
 
 // start starts the command, and returns the id of its first process. If the command has rooms, that is the first process
-// there, which says by the descriptor status how the command has ended.
-func (o order) start(confine Confine) (pid, status int, err error) {
+// there, which says by the descriptor status how the command has ended. After is [Rooms.After], or nil.
+func (o order) start(confine Confine) (pid, status int, after func() string, err error) {
 	begin := func(rooms *Rooms) error {
 		return withSignals(func() error {
 			if rooms != nil {
+				after = rooms.After
 				pid, status, err = rooms.start(o)
 			} else {
 				pid, err = o.forkExec()
@@ -158,7 +170,7 @@ func (o order) start(confine Confine) (pid, status int, err error) {
 	} else {
 		err = confine(o.confinement, controlFD+1, begin)
 	}
-	return pid, status, err
+	return pid, status, after, err
 }
 
 // forkExec starts the first process of a command. That occupies one of the runtime's processors until the program is

@@ -25,6 +25,8 @@ type Rooms struct {
 	// Watch, unless it is nil, returns why the command must end, when it must. It gets the id of the first process, with whose
 	// end what it returns loses its meaning.
 	Watch func(pid int) string
+	// After, unless it is nil, returns what a command that has ended must not have done, or "".
+	After func() string
 	// Files is how many files the command may have open, see [OriginalFiles].
 	Files uint64
 }
@@ -383,8 +385,13 @@ func (r *room) says(last uint32) {
 }
 
 // reapRooms reports the end of the command, and then that of the rooms.
-func reapRooms(pid, said int, server *os.File) {
+func reapRooms(pid, said int, after func() string, server *os.File) {
 	status, last, known := readPair(said)
+	if after != nil {
+		if why := after(); why != "" {
+			report{kind: reportBroken, text: why}.send(server)
+		}
+	}
 	if !known {
 		status = uint32(unix.SIGKILL) // as it is if the first process is killed
 	}
