@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/go-json-experiment/json"
@@ -36,6 +37,8 @@ type Options struct {
 	Hosts bool
 	// Layers are over caches, in workspace-write and with namespaces. The zero value makes none.
 	Layers Layers
+	// Profile is what the user's configuration allows besides the sandbox mode. Nil restricts nothing.
+	Profile *permission.Profile
 	// Programs are shared by the sandboxes of an engine, and hold their writable folders; nil makes new ones.
 	Programs *Programs
 }
@@ -73,6 +76,7 @@ func unavailable(format string, args ...any) error {
 type Confinement struct {
 	policy  protocol.SandboxPolicy
 	roots   Roots
+	set     *permission.Set // of the profile, nil if it restricts nothing
 	protect []string
 	cwd     string
 	helper  *Options // if it has one
@@ -93,7 +97,10 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	c := &Confinement{policy: policy, roots: roots, protect: s.Protected(roots.Paths), cwd: cwd}
+	if err := s.options.Keeps(s.options.Profile); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	c := &Confinement{policy: policy, roots: roots, protect: s.Protected(roots.Paths), cwd: cwd, set: s.Permitted(cwd, env)}
 	if len(s.options.Helper) == 0 {
 		c.hosts = s.options.Hosts && policy.Mode == protocol.SandboxWorkspaceWrite && !policy.NetworkAccess &&
 			HostsAvailable() == nil
@@ -111,6 +118,14 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 
 // Confine is [Sandbox.Confine] for a program of the server that writes only in the folders and has no network.
 func (p *Programs) Confine(folders ...string) (*Confinement, error) {
+	c, err := p.confinement(folders...)
+	if err != nil {
+		return nil, err
+	}
+	return c.compiled()
+}
+
+func (p *Programs) confinement(folders ...string) (*Confinement, error) {
 	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
 	for _, name := range folders {
 		folder, err := openFolder(paths.Real(name))
@@ -120,7 +135,7 @@ func (p *Programs) Confine(folders ...string) (*Confinement, error) {
 		c.policy.Mode = protocol.SandboxWorkspaceWrite
 		c.roots.Paths, c.roots.folders = append(c.roots.Paths, folder.path), append(c.roots.folders, folder)
 	}
-	return c.compiled()
+	return c, nil
 }
 
 func (c *Confinement) compiled() (*Confinement, error) {

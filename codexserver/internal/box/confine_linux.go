@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -31,7 +32,8 @@ type rules struct {
 	ruleset *os.File // of Landlock
 	limits  limits
 	roots   *Roots
-	layers  *Sandbox // see [Confinement]
+	set     *permission.Set // see [Confinement]
+	layers  *Sandbox        // see [Confinement]
 }
 
 // compile makes the rules. They are about the folders themselves: one that takes the name of one later is not writable.
@@ -44,14 +46,17 @@ func (c *Confinement) compile() (err error) {
 		c.rules.limits |= truncate
 	}
 	if c.policy.Mode == protocol.SandboxReadOnly {
-		c.rules.limits |= readOnly
+		c.rules.limits |= keepFiles
 	}
-	c.rules.roots, c.rules.layers = &c.roots, c.layers
+	if c.set.Closed() {
+		c.rules.limits |= closed
+	}
+	c.rules.roots, c.rules.layers, c.rules.set = &c.roots, c.layers, c.set
 	var net uint64
 	if c.hosts && abi >= abiNet { // the second lock beside the filter
 		net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	}
-	c.rules.ruleset, err = newRuleset(abi, net, c.roots.folders)
+	c.rules.ruleset, err = newRuleset(abi, net, c.roots.folders, readable(c.set))
 	return err
 }
 
@@ -63,15 +68,18 @@ func (r rules) apply(cmd *exec.Cmd) (string, error) {
 		p.limits |= rooms
 		p.files = run.OriginalFiles()
 		p.keepShm = inShm(append([]string{cmd.Dir, run.Value(cmd.Env, "TMPDIR")}, r.roots.Paths...)...)
-		p.fixed = r.roots.fixed()
+		var err error
+		if p.fixed, p.absent, err = r.roots.mounted(r.set); err != nil {
+			return "", err
+		}
 		if !p.keepShm { // what is mounted there is covered, and cannot be found
 			p.fixed = slices.DeleteFunc(p.fixed, func(f fixed) bool { return paths.Below(f.path, shmFolder) })
 		}
 		if r.layers != nil {
 			p.layered = r.layers.layered(r.roots.Paths, cmd.Dir, cmd.Env)
+			p.layered.caches = slices.DeleteFunc(p.layered.caches, func(cache string) bool { return !r.set.Plain(cache) })
 		}
-		var err error
-		if ruleset, err = newRuleset(landlockABI(), 0, r.roots.folders); err != nil {
+		if ruleset, err = newRuleset(landlockABI(), 0, r.roots.folders, readable(r.set)); err != nil {
 			return "", err
 		}
 	}

@@ -38,7 +38,7 @@ func (c *Confinement) Hosts() *Hosts { return nil }
 func (h *Hosts) Close() {}
 
 func (c *Confinement) compile() error {
-	c.rules = seatbelt{c.roots.Paths, c.protect, c.policy.NetworkAccess}.arguments()
+	c.rules = seatbelt{c.roots.Paths, c.protect, c.policy.NetworkAccess, c.set}.arguments()
 	return nil
 }
 

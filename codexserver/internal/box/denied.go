@@ -41,6 +41,25 @@ func (c *Confinement) Denied(r run.Result) string {
 	return words
 }
 
+// Forbidden says which file a command failed to read that the user's profile denies, so that nobody is asked about it; "" if
+// none.
+func (c *Confinement) Forbidden(r run.Result) string {
+	if c.set == nil || r.ExitCode == 0 {
+		return ""
+	}
+	for line := range strings.Lines(r.Stderr + "\n" + r.Stdout) {
+		if !fileDenied.Get().MatchString(line) {
+			continue
+		}
+		for _, path := range pathsIn(line, c.cwd) {
+			if err := c.set.Check(paths.Real(path)); err != nil {
+				return err.Error() + "; nobody is asked to allow it"
+			}
+		}
+	}
+	return ""
+}
+
 // Denial says why a command failed, if that was because of its confinement, which it had in the folder cwd, with a network
 // or without one, and what would let it do what it tried: the network, or a writable folder. Otherwise it returns "". The
 // kernel keeps no record that this process may read, so the command must report a denial and, if it names files, this

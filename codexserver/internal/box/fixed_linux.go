@@ -10,19 +10,26 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"golang.org/x/sys/unix"
 )
 
-// fixed is a file or folder that a command with rooms must leave where it is, and must not change if it is read-only. It is a
-// mount of its own, which cannot be renamed or removed. A rename takes the mounts in a folder along, so each folder between
-// what is read-only and the writable folder is one, too.
+// fixed is a file or folder that a command with rooms must leave where it is. It is a mount of its own, which cannot be renamed
+// or removed. A rename takes the mounts in a folder along, so each folder between what is kept and the writable folder is
+// one, too.
 type fixed struct {
-	path     string
-	readOnly bool
+	path string
+	kind string
 }
+
+// The kinds of what is fixed.
+const (
+	kept     = "kept"      // as it is
+	readOnly = "read-only" // cannot be changed
+	denied   = "denied"    // cannot be read either
+	open     = "open"      // as it is, in something that is denied or read-only
+)
 
 // gitRuns are, in a git folder, what git runs or obeys: patterns of what exists.
 var gitRuns = []string{
@@ -32,13 +39,12 @@ var gitRuns = []string{
 // maxFixed is how many there are at most. With more, as in a repository with hundreds of submodules, the rest is not fixed.
 const maxFixed = 1000
 
-// fixed returns what a command must not change in the roots, outer ones first: what git runs from the .git of each. Folders
+// fixed returns what a command must not change in the roots: what git runs from the .git of each. Folders
 // for temporary files are left out; but one in which another root lies cannot move that away.
 func (r *Roots) fixed() (all []fixed) {
-	add := func(path string, readOnly bool) {
-		one := fixed{path, readOnly}
-		if len(all) < maxFixed && !slices.Contains(all, one) {
-			all = append(all, one)
+	add := func(path, kind string) {
+		if f := (fixed{path, kind}); len(all) < maxFixed && !slices.Contains(all, f) {
+			all = append(all, f)
 		}
 	}
 	for _, root := range r.Paths {
@@ -52,11 +58,11 @@ func (r *Roots) fixed() (all []fixed) {
 				for path := outer; path != root; {
 					name, rest, _ := strings.Cut(rel, "/")
 					path, rel = filepath.Join(path, name), rest
-					add(path, false)
+					add(path, kept)
 				}
 			}
 		}
-		add(dot, false)
+		add(dot, kept)
 		for _, pattern := range gitRuns {
 			found, _ := filepath.Glob(filepath.Join(escaped(dot), pattern))
 			for _, path := range found {
@@ -64,22 +70,12 @@ func (r *Roots) fixed() (all []fixed) {
 					continue // which the folder has to stand for
 				}
 				for up := filepath.Dir(path); up != dot; up = filepath.Dir(up) {
-					add(up, false)
+					add(up, kept)
 				}
-				add(path, true)
+				add(path, readOnly)
 			}
 		}
 	}
-	if len(all) > 0 {
-		mountinfo, _ := os.ReadFile("/proc/self/mountinfo")
-		mounts := readMounts(string(mountinfo))
-		for _, f := range slices.Clone(all) {
-			for _, path := range mounts.others(f.path) {
-				add(path, f.readOnly)
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b fixed) int { return strings.Compare(a.path, b.path) })
 	return all
 }
 
@@ -93,30 +89,41 @@ func escaped(path string) string {
 
 // fix mounts each on itself. What is opened is what is mounted and where, whatever becomes of its name meanwhile.
 func (f *furnisher) fix() {
-	readOnly := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	for _, one := range f.fixed {
-		name := "keep " + one.path
-		f.add(name, unix.SYS_OPENAT, atCwd, one.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		f.keep(name, pathFD)
-		f.add(name, unix.SYS_OPEN_TREE, pathFD, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-		f.keep(name, treeFD)
-		if one.readOnly {
-			f.add(name, unix.SYS_MOUNT_SETATTR, treeFD, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, unsafe.Pointer(readOnly), int(unsafe.Sizeof(*readOnly)))
+	opened := f.lookUp()
+	for _, m := range f.fixed {
+		name, tree := m.kind+" "+m.path, treeFD
+		switch m.kind {
+		case denied:
+			f.mask(name, m.path)
+		case open:
+			tree = opened[m.path]
+			f.add(name, unix.SYS_OPENAT, atCwd, m.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			f.keep(name, pathFD)
+		default:
+			f.clone(name, m.path, treeFD)
 		}
-		f.add(name, unix.SYS_MOVE_MOUNT, treeFD, "", pathFD, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+		if m.kind == readOnly {
+			f.attributes(name, unix.MOUNT_ATTR_RDONLY)
+		}
+		f.add(name, unix.SYS_MOVE_MOUNT, tree, "", pathFD, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 	}
 }
 
 // watch returns what is no mount any more, in the rooms of a process, or that its layers are too large. The kernel takes a mount
 // away when somebody outside removes what it is on, or renames something over it, as git does with its configuration.
-func (p plan) watch(pid int) string {
+func (p plan) watch(pid int, news *watch) string {
 	const again = 500 // milliseconds
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mountinfo")
 	if err != nil {
 		return fmt.Sprintf("what protects its git folder cannot be watched: %v", err)
 	}
 	defer f.Close()
+	changed := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}
+	if len(p.absent) > 0 {
+		changed = append(changed, unix.PollFd{Fd: int32(news.fd), Events: unix.POLLIN})
+	}
 	var looked int64
+	var ids []string
 	for {
 		var all bytes.Buffer
 		_, err := f.Seek(0, 0)
@@ -126,21 +133,50 @@ func (p plan) watch(pid int) string {
 		if err != nil {
 			return fmt.Sprintf("what protects its git folder cannot be watched any more: %v", err)
 		}
-		mounted := mountPoints(all.String())
-		for _, one := range p.fixed {
-			if !slices.Contains(mounted, one.path) {
-				return fmt.Sprintf("%s was replaced outside of the sandbox, and with it what protects it from the command, which was ended", one.path)
+		mounted := readMounts(all.String())
+		if ids == nil {
+			ids = p.idsOf(mounted)
+		}
+		for i, m := range p.fixed {
+			if !slices.ContainsFunc(mounted, func(other mount) bool { return other.id == ids[i] }) {
+				return fmt.Sprintf("%s was replaced outside of the sandbox, and with it what protects it from the command, which was ended", m.path)
 			}
+		}
+		if name := news.next(); name != "" {
+			return name
 		}
 		if why := p.layered.grown(&looked); why != "" {
 			return why
 		}
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}, again) // whatever wakes it, it looks again
+		_, _ = unix.Poll(changed, again) // whatever wakes it, it looks again
 	}
+}
+
+// idsOf returns the ids of the mounts of what is fixed, "" for one that is gone. A command may have moved the folder of one
+// already, with which it goes: only its name is the same then.
+func (p plan) idsOf(mounted []mount) []string {
+	ids := make([]string, len(p.fixed))
+	for i, m := range p.fixed {
+		for _, other := range slices.Backward(mounted) { // the last is the one that is seen
+			if other.point == m.path {
+				ids[i] = other.id
+				break
+			}
+		}
+	}
+	for i, m := range p.fixed {
+		for _, other := range mounted {
+			if ids[i] == "" && filepath.Base(other.point) == filepath.Base(m.path) && !slices.Contains(ids, other.id) {
+				ids[i] = other.id
+			}
+		}
+	}
+	return ids
 }
 
 // mount is a line of a mountinfo, see proc_pid_mountinfo(5).
 type mount struct {
+	id     string
 	device string
 	root   string // of the mount, in the device's file system
 	point  string
@@ -152,7 +188,7 @@ func readMounts(mountinfo string) (all mounts) {
 	for line := range strings.Lines(mountinfo) {
 		const device, root, point = 2, 3, 4
 		if fields := strings.Fields(line); len(fields) > point {
-			all = append(all, mount{fields[device], unescaped(fields[root]), unescaped(fields[point])})
+			all = append(all, mount{fields[0], fields[device], unescaped(fields[root]), unescaped(fields[point])})
 		}
 	}
 	return all

@@ -29,6 +29,9 @@ const (
 	fileRights = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
+	// closedRights are taken away besides where a profile closes what it does not name.
+	closedRights = unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_EXECUTE
+
 	// No command may make devices, not even in a writable folder: through one it could reach everything.
 	deviceNodes = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 
@@ -58,10 +61,13 @@ func handledBy(abi int) (all uint64) {
 	return all
 }
 
-// newRuleset makes a Landlock ruleset that leaves roots writable, and everything but devices readable, and denies the
-// rights net of the network.
-func newRuleset(abi int, net uint64, roots []*folder) (*os.File, error) {
+// newRuleset makes a Landlock ruleset that leaves roots writable, and everything but devices readable, or only what a
+// profile names if that is not nil, and denies the rights net of the network.
+func newRuleset(abi int, net uint64, roots []*folder, readable []string) (*os.File, error) {
 	attr := unix.LandlockRulesetAttr{Handled_access_net: net, Handled_access_fs: handledBy(abi)}
+	if readable != nil {
+		attr.Handled_access_fs |= closedRights
+	}
 	if abi >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
@@ -72,14 +78,17 @@ func newRuleset(abi int, net uint64, roots []*folder) (*os.File, error) {
 	}
 	ruleset := os.NewFile(r, "landlock ruleset") // closed when it is no longer needed
 	// Rules can only add rights, so for reading each neighbour of /dev needs one.
-	entries, err := os.ReadDir("/")
-	for _, entry := range entries {
-		// The target of a symbolic link has a rule of its own.
-		if name := entry.Name(); name != "dev" && entry.Type()&os.ModeSymlink == 0 {
-			err = errors.Join(err, allowPath(ruleset, "/"+name, unix.LANDLOCK_ACCESS_FS_READ_FILE))
-		}
+	var err error
+	if readable == nil {
+		err = allowReading(ruleset)
 	}
-	err = errors.Join(err, allowPath(ruleset, "/dev/shm", unix.LANDLOCK_ACCESS_FS_READ_FILE))
+	for _, path := range readable {
+		rights := uint64(unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE)
+		if isFolder(path) {
+			rights |= unix.LANDLOCK_ACCESS_FS_READ_DIR
+		}
+		err = errors.Join(err, allowPath(ruleset, path, rights))
+	}
 	for _, device := range devices {
 		err = errors.Join(err, allowPath(ruleset, device, attr.Handled_access_fs&fileRights))
 	}
@@ -88,6 +97,18 @@ func newRuleset(abi int, net uint64, roots []*folder) (*os.File, error) {
 		runtime.KeepAlive(root)
 	}
 	return ruleset, err
+}
+
+// allowReading leaves everything but devices readable.
+func allowReading(ruleset *os.File) error {
+	entries, err := os.ReadDir("/")
+	for _, entry := range entries {
+		// The target of a symbolic link has a rule of its own.
+		if name := entry.Name(); name != "dev" && entry.Type()&os.ModeSymlink == 0 {
+			err = errors.Join(err, allowPath(ruleset, "/"+name, unix.LANDLOCK_ACCESS_FS_READ_FILE))
+		}
+	}
+	return errors.Join(err, allowPath(ruleset, "/dev/shm", unix.LANDLOCK_ACCESS_FS_READ_FILE))
 }
 
 // allowPath grants rights to the file or folder at path. A missing one is ignored.

@@ -55,7 +55,7 @@ func refusals(l limits, thread uint32) map[uint32][]refusal {
 	if l&rooms == 0 {
 		deny(nil, sharedIPC...)
 	}
-	if l&readOnly != 0 {
+	if l&keepFiles != 0 {
 		deny(nil, slices.Concat(attributes, legacyAttributes)...)
 	}
 	if l&hosts != 0 { // the first that holds counts, and what remains is as without

@@ -35,7 +35,7 @@ var roomsLacking = sync.OnceValue(func() error {
 	if names := hiddenInProc(); os.Getuid() == 0 && len(names) > 0 {
 		return roomless(fmt.Errorf("%s is hidden here, and would not be in a /proc of its own", names[0]))
 	}
-	ruleset, err := newRuleset(landlockABI(), 0, nil)
+	ruleset, err := newRuleset(landlockABI(), 0, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -83,6 +83,7 @@ type plan struct {
 	files   uint64 // see [run.OriginalFiles]
 	keepShm bool   // the command works in the machine's /dev/shm
 	fixed   []fixed
+	absent  []string // names that must not come to be there
 	layered layered
 }
 
@@ -92,8 +93,11 @@ func (p plan) words() string {
 		return strconv.Itoa(int(p.limits))
 	}
 	words := fmt.Sprintf("%d\n%d\n%t\n%q\n%d\n%d", p.limits, p.files, p.keepShm, p.layered.folder, p.layered.free, p.layered.limit)
-	for _, one := range p.fixed {
-		words += fmt.Sprintf("\n%t %q", one.readOnly, one.path)
+	for _, m := range p.fixed {
+		words += fmt.Sprintf("\n%s %q", m.kind, m.path)
+	}
+	for _, name := range p.absent {
+		words += fmt.Sprintf("\nabsent %q", name)
 	}
 	for _, cache := range p.layered.caches {
 		words += fmt.Sprintf("\nlayer %q", cache)
@@ -120,10 +124,13 @@ func readPlan(words string) (p plan, err error) {
 	for _, line := range lines[members:] {
 		what, quoted, _ := strings.Cut(line, " ")
 		path, failed := strconv.Unquote(quoted)
-		if what == "layer" {
+		switch what {
+		case "layer":
 			p.layered.caches = append(p.layered.caches, path)
-		} else {
-			p.fixed = append(p.fixed, fixed{path, what == "true"})
+		case "absent":
+			p.absent = append(p.absent, path)
+		default:
+			p.fixed = append(p.fixed, fixed{path, what})
 		}
 		errs[3] = errors.Join(errs[3], failed)
 	}
@@ -147,6 +154,9 @@ const (
 	pathFD  = 60               // a descriptor of a path
 	proxyFD = 61               // the listener at the proxy's address
 	treeFD  = 62               // a mount before it is put there
+	fsFD    = 63               // a file system before it is one
+	openFD  = 200              // the first of those of what is open, see [furnisher.lookUp]
+	maxOpen = 64
 	shmSize = "size=1g,mode=1777"
 )
 
@@ -175,8 +185,10 @@ func (p plan) rooms(ruleset int) (*run.Rooms, error) {
 		{Name: "seccomp", Call: unix.SYS_SECCOMP, Args: []any{unix.SECCOMP_SET_MODE_FILTER, 0, unsafe.Pointer(prog)}},
 	}
 	made := &run.Rooms{Flags: flags, First: f.steps, Last: last, Files: p.files}
-	if len(p.fixed)+len(p.layered.caches) > 0 {
-		made.Watch = p.watch
+	if err == nil && len(p.fixed)+len(p.absent)+len(p.layered.caches) > 0 {
+		news, failed := watchFor(p.absent) // before the command begins
+		made.Watch, made.After = func(pid int) string { return p.watch(pid, news) }, news.next
+		err = failed
 	}
 	return made, err
 }
@@ -211,6 +223,10 @@ func (f *furnisher) mounts() error {
 		return err
 	}
 	all := handledBy(landlockABI())
+	read := uint64(unix.LANDLOCK_ACCESS_FS_READ_FILE)
+	if f.limits&closed != 0 {
+		all, read = all|closedRights, read|closedRights
+	}
 	mount := func(what, where, kind string, flags int, data string) {
 		f.add("mount "+where, unix.SYS_MOUNT, what, where, kind, flags, data)
 	}
@@ -230,11 +246,12 @@ func (f *furnisher) mounts() error {
 	mount("proc", "/proc", "proc", safe|unix.MS_NODEV, "")
 	f.fix()
 	f.add("enter "+folder, unix.SYS_CHDIR, folder)
-	f.allow("/proc", unix.LANDLOCK_ACCESS_FS_READ_FILE)
+	f.allow("/proc", read)
 	if !f.keepShm {
 		f.allow(shmFolder, all&^deviceNodes)
 	}
-	for _, path := range []string{"/dev/pts", "/dev/ptmx", "/dev/tty"} {
+	f.allow("/dev/pts", all&(fileRights|unix.LANDLOCK_ACCESS_FS_READ_DIR))
+	for _, path := range []string{"/dev/ptmx", "/dev/tty"} {
 		f.allow(path, all&fileRights)
 	}
 	return nil

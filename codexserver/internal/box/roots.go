@@ -54,9 +54,10 @@ func Writable(policy protocol.SandboxPolicy, cwd string, env []string) []string 
 // Roots returns the folders that a policy leaves writable for a command in cwd with the environment env, whether or not
 // this system can enforce the policy. Full access has no roots. The error wraps [ErrReplaced].
 func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (Roots, error) {
-	names := AskedRoots(policy, cwd, env)
+	set := s.Permitted(cwd, env)
+	names := s.asked(set, policy, cwd, env)
 	policy.ExcludeSlashTmp, policy.ExcludeTmpdirEnvVar = true, true
-	named := len(AskedRoots(policy, cwd, env)) // these come first; a note about another would surprise
+	named := len(s.asked(set, policy, cwd, env)) // these come first; a note about another would surprise
 	var roots Roots
 	folders, errs := s.options.Programs.judge(names, s.refuse)
 	for i, err := range errs {

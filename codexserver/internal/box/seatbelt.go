@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
@@ -14,6 +15,7 @@ type seatbelt struct {
 	roots   []string // free of symbolic links
 	protect []string
 	network bool
+	set     *permission.Set // of a profile, or nil
 }
 
 const seatbeltBase = `(version 1)
@@ -84,8 +86,38 @@ func (s seatbelt) arguments() []string {
 	for i, path := range way {
 		rule("(deny file-write-unlink (literal (param %q)))\n", "WAY", i, path)
 	}
+	s.permissions(&profile, rule)
 	profile.WriteString("(deny file-write-setugid)\n")
 	return append(append([]string{"-p", profile.String()}, definitions...), "--")
+}
+
+// permissions adds what a profile of permissions says, outer paths first, and its patterns behind all. What is denied keeps its
+// place, with the folders above it.
+func (s seatbelt) permissions(profile *strings.Builder, rule func(format, kind string, i int, path string)) {
+	if s.set == nil {
+		return
+	}
+	for i, e := range s.set.Entries {
+		outside := s.set.Outside(e)
+		switch {
+		case e.Access == permission.Deny:
+			rule("(deny file-read* file-write* (subpath (param %q)))\n", "DENIED", i, e.Path)
+		case e.Access == permission.Read && outside == permission.Write:
+			rule("(deny file-write* (subpath (param %q)))\n", "KEPT", i, e.Path)
+		case e.Access == permission.Write && outside == permission.Deny:
+			rule("(allow file-read* file-write* (subpath (param %q)))\n", "OPEN", i, e.Path)
+		case e.Access == permission.Write && outside == permission.Read:
+			rule("(allow file-write* (subpath (param %q)))\n", "WRITTEN", i, e.Path)
+		}
+		if e.Access != permission.Write {
+			for up, k := filepath.Dir(e.Path), 0; s.holds(up); up, k = filepath.Dir(up), k+1 {
+				rule("(deny file-write-unlink (literal (param %q)))\n", fmt.Sprintf("ABOVE_%d", i), k, up)
+			}
+		}
+	}
+	for _, pattern := range s.set.Patterns() {
+		fmt.Fprintf(profile, "(deny file-read* file-write* (regex #\"%s\"))\n", pattern)
+	}
 }
 
 // protected returns the paths that stay read-only, with their targets, and the folders above that must keep their names.

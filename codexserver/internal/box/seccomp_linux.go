@@ -20,11 +20,12 @@ const (
 type limits uint8
 
 const (
-	network  limits = 1 << iota // leaves the network open
-	truncate                    // denies truncation, which Landlock does not see before its third version
-	readOnly                    // denies changing what belongs to files, in every folder
-	hosts                       // lets the command ask for hosts; never with network
-	rooms                       // the command has rooms, see [run.Rooms]
+	network   limits = 1 << iota // leaves the network open
+	truncate                     // denies truncation, which Landlock does not see before its third version
+	keepFiles                    // denies changing what belongs to files, in every folder
+	hosts                        // lets the command ask for hosts; never with network
+	rooms                        // the command has rooms, see [run.Rooms]
+	closed                       // the command reads only what the rules name
 )
 
 // filter builds the program that the kernel runs for each system call and, when it is installed, for each possible one,

@@ -1,0 +1,79 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Permitted returns what the profile says for a conversation in cwd whose commands have the environment env, nil if it
+// restricts nothing.
+func (s *Sandbox) Permitted(cwd string, env []string) *permission.Set {
+	return s.options.Profile.Resolve(permission.Places{Cwd: cwd, TmpDir: run.Value(env, "TMPDIR")})
+}
+
+// Keeps returns why this system cannot keep a profile, or nil. A sandbox that cannot keep it lets nothing run.
+func (o *Options) Keeps(p *permission.Profile) error {
+	set := p.Resolve(permission.Places{Cwd: string(filepath.Separator) + "x"})
+	if set == nil {
+		return nil
+	}
+	err := Available()
+	switch {
+	case len(o.Helper) > 0:
+		err = fmt.Errorf("sandbox.helper does not know it; remove that")
+	case err != nil:
+	case runtime.GOOS == "darwin" && set.Closed():
+		err = fmt.Errorf("%s must be readable on this system", permission.Root)
+	case runtime.GOOS == "darwin" && strings.Contains(strings.Join(set.Patterns(), ""), `"`):
+		err = errors.New("a pattern with a quote has no form here")
+	case runtime.GOOS == "linux" && set.NeedsMounts():
+		err = RoomsAvailable()
+	}
+	if err == nil && p.Domains != nil {
+		err = HostsAvailable()
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be kept on this system: %w", p.Name, err) // not ErrUnavailable for callers: nothing may run
+	}
+	return nil
+}
+
+// asked returns the names of the folders that should be writable: those of the profile if it says all about files.
+func (s *Sandbox) asked(set *permission.Set, policy protocol.SandboxPolicy, cwd string, env []string) (names []string) {
+	if !set.Whole() {
+		return AskedRoots(policy, cwd, env)
+	}
+	if policy.Mode != protocol.SandboxWorkspaceWrite {
+		return nil
+	}
+	for _, e := range set.Entries {
+		if e.Access == permission.Write {
+			names = append(names, e.Named)
+		}
+	}
+	return names
+}
+
+// Beyond confines a command that may leave the sandbox, but not read what the profile denies. It is nil if that denies nothing.
+func (s *Sandbox) Beyond(cwd string, env []string) (*Confinement, error) {
+	set := s.Permitted(cwd, env).Denied()
+	if set == nil {
+		return nil, nil
+	}
+	if err := s.options.Keeps(s.options.Profile); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	c, err := s.options.Programs.confinement(string(filepath.Separator))
+	if err != nil {
+		return nil, err
+	}
+	c.policy.NetworkAccess, c.set, c.cwd = true, set, cwd
+	return c.compiled()
+}
