@@ -138,6 +138,7 @@ func New(e engine.Engine, o *Options) *Server {
 		Announced: traits.Announces && !traits.Streams, Looks: make(slots.Slots, maxLooks), Logger: log,
 		Off: o.Changes.Read != nil && !*o.Changes.Read,
 	}
+	watch.Withheld = func(dir string) func(path string) error { return engine.Withheld(e, dir) }
 	if o.Home != "" {
 		watch.Scratch = git.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: &box.Programs{More: traits.Reach}}
 		threads.KeepIn(watch.Scratch.Dir)

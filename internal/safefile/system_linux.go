@@ -3,6 +3,7 @@ package safefile
 import (
 	"errors"
 	"os"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +24,15 @@ func InProc(f syscall.Conn) (inProc bool, err error) {
 		return false, err
 	}
 	return stat.Type == procMagic, failed
+}
+
+// Name returns the path of an open file or folder as it is now, free of symbolic links, "" where the system does not say it.
+func Name(f syscall.Conn) (path string) {
+	conn, err := f.SyscallConn()
+	if err == nil {
+		_ = conn.Control(func(fd uintptr) { path, _ = os.Readlink("/proc/self/fd/" + strconv.Itoa(int(fd))) })
+	}
+	return path
 }
 
 const (

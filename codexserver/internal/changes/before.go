@@ -27,6 +27,9 @@ type Options struct {
 	Announced bool
 	// Off leaves the folder alone.
 	Off bool
+	// Withheld returns for a turn's folder what fails for files whose content must not be shown, nil for none. A nil function
+	// withholds nothing.
+	Withheld func(dir string) func(path string) error
 	// Files is that of [git.Options].
 	Files int
 	// Before is how long reading may take before the turn's first change if that is announced, and before the turn
@@ -114,6 +117,20 @@ func Continued(dir string, earlier []protocol.Change) *Before {
 	return b
 }
 
+// withheld asks what is withheld when a file is about to be shown, since most turns show none.
+func (b *Before) withheld() func(path string) error {
+	if b.options.Withheld == nil {
+		return nil
+	}
+	check := sync.OnceValue(func() func(path string) error { return b.options.Withheld(b.dir) })
+	return func(path string) error {
+		if check := check(); check != nil {
+			return check(path)
+		}
+		return nil
+	}
+}
+
 // never gives up a snapshot that has not begun.
 func (b *Before) never(why error) { b.once.Do(func() { b.failed = why }) }
 
@@ -132,7 +149,7 @@ func (b *Before) look() {
 	leave, err := o.Looks.Take(ctx)
 	if err == nil {
 		defer leave()
-		b.snapshot, err = o.take(ctx, b.dir, &git.Options{Scratch: o.Scratch, Roots: b.roots, Files: o.Files})
+		b.snapshot, err = o.take(ctx, b.dir, &git.Options{Scratch: o.Scratch, Roots: b.roots, Files: o.Files, Withheld: b.withheld()})
 	}
 	if err != nil && ctx.Err() != nil {
 		if err = context.Cause(ctx); b.ctx.Err() != nil {

@@ -24,6 +24,8 @@ type Options struct {
 	// Files is how many files git may read that differ from its index. In a folder without a
 	// repository it reads all, and at most a twentieth of this number. Default: 100,000.
 	Files int
+	// Withheld, unless it is nil, fails for an absolute path whose content must not be in a diff.
+	Withheld func(path string) error
 }
 
 // Before is the content of a folder at one moment, and that of further folders. It is not safe for concurrent use.
@@ -38,6 +40,7 @@ func Look(ctx context.Context, dir string, o *Options) (*Before, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git: %w", err)
 	}
+	first.withheld = o.Withheld
 	b := &Before{[]*look{first}}
 	if rel, ok := paths.Within(dir, first.root); ok {
 		name := filepath.ToSlash(rel) + "/"

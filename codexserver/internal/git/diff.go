@@ -84,6 +84,8 @@ func (l *look) join(sections map[string]string, max int) string {
 		case filepath.IsAbs(l.at):
 			c.Why = "outside of the folder"
 		case c.Why != "":
+		case withholds(l.withheld, l.root, c.Path, c.From):
+			c.Why = "withheld by the configuration"
 		case section == "" || len(section) > max-b.Len():
 			c.Why = tooLarge
 		case !utf8.ValidString(section) || strings.Contains(section, "\x00"):
@@ -93,6 +95,13 @@ func (l *look) join(sections map[string]string, max int) string {
 		}
 	}
 	return b.String()
+}
+
+// withholds reports whether one of the files, with slashes, must not be shown.
+func withholds(withheld func(path string) error, root string, names ...string) bool {
+	return withheld != nil && slices.ContainsFunc(names, func(name string) bool {
+		return name != "" && withheld(filepath.Join(root, filepath.FromSlash(name))) != nil
+	})
 }
 
 // Sections yields the sections of a diff. In other lines git begins with another character, or has no space.

@@ -109,7 +109,7 @@ func scratch(t testing.TB) git.Scratch {
 }
 
 func (r *fixture) review(target protocol.ReviewTarget, revision string) (*git.Changes, error) {
-	return git.Review(r.t.Context(), r.dir, scratch(r.t), target, revision)
+	return git.Review(r.t.Context(), r.dir, scratch(r.t), target, revision, nil)
 }
 
 // setting is a line of a configuration.

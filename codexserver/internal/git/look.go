@@ -37,6 +37,8 @@ type look struct {
 	at    string // the path as in the changes, with a slash at its end; "" for the first
 	gone  string // why it could not be looked at or compared
 	files int    // how many files git may read
+	// withheld is that of [Options]: only the first look is in a diff.
+	withheld func(path string) error
 	// What was written from this moment on may have been written after the look, as the clock of the
 	// file system and the one of this system show.
 	since         time.Time

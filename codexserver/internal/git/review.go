@@ -22,6 +22,8 @@ type Changes struct {
 	Commit string // that the revision names, or "" without a revision
 	Diff   string // in git's format, without the content of binary files; invalid UTF-8 is replaced
 	Cut    bool   // the diff is too long, and its end is missing
+
+	withheld func(path string) error
 }
 
 // RevisionError reports that a revision cannot be reviewed.
@@ -33,8 +35,10 @@ func (e *RevisionError) Unwrap() error { return e.Err }
 
 // Review returns changes in the repository that contains dir, an absolute path. Target selects them: the uncommitted
 // changes, including new files that are not ignored, the changes since the current branch left the revision, or the
-// changes of the commit revision against its first parent. Scratch is as for [Head].
-func Review(ctx context.Context, dir string, scratch Scratch, target protocol.ReviewTarget, revision string) (*Changes, error) {
+// changes of the commit revision against its first parent. Scratch is as for [Head], and withheld as in [Options].
+func Review(
+	ctx context.Context, dir string, scratch Scratch, target protocol.ReviewTarget, revision string, withheld func(path string) error,
+) (*Changes, error) {
 	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
 	defer cancel()
 	if _, err := os.Stat(dir); err != nil {
@@ -49,7 +53,7 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 		return nil, err
 	}
 	defer m.remove()
-	c := &Changes{Root: root}
+	c := &Changes{Root: root, withheld: withheld}
 	if target != protocol.ReviewUncommitted {
 		if c.Commit, err = m.commit(ctx, revision); err != nil {
 			return nil, err
@@ -107,12 +111,34 @@ func (m *mirror) orEmpty(ctx context.Context, revision string) string {
 
 // compareTo makes the diff of a commit against another, or against the working tree.
 func (m *mirror) compareTo(ctx context.Context, c *Changes, commits ...string) (err error) {
-	args := slices.Concat([]string{"diff", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"}, diffOptions, commits, []string{"--"})
-	if c.Diff, err = m.git(ctx, call{cut: maxReview}, args...); len(c.Diff) == maxReview {
+	shown, err := m.shown(ctx, c, commits)
+	if err != nil {
+		return err
+	}
+	args := slices.Concat([]string{"diff", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"}, diffOptions, commits, []string{"--"}, shown)
+	if c.Diff, err = m.git(ctx, call{cut: maxReview, options: []string{"--no-literal-pathspecs"}}, args...); len(c.Diff) == maxReview {
 		c.Cut = true
 		c.Diff += "\n"
 	}
 	return err
+}
+
+// shown returns the pathspecs that leave out of a diff what is withheld, none if nothing is.
+func (m *mirror) shown(ctx context.Context, c *Changes, commits []string) (specs []string, err error) {
+	if c.withheld == nil {
+		return nil, nil
+	}
+	args := slices.Concat([]string{"diff", "--no-renames", "--name-only", "-z"}, diffOptions, commits, []string{"--"})
+	names, err := m.git(ctx, call{}, args...)
+	for name := range strings.SplitSeq(names, "\x00") {
+		if name != "" && withholds(c.withheld, c.Root, name) {
+			specs = append(specs, ":(top,exclude,literal)"+name)
+		}
+	}
+	if specs != nil {
+		specs = append(specs, ":(top)")
+	}
+	return specs, err
 }
 
 // addNew makes the index know the files that it does not have, so that they are in a diff.

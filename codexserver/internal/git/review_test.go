@@ -81,7 +81,7 @@ func TestChangesOf(t *testing.T) {
 	if _, err := r.review(protocol.ReviewBase, "main"); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "no commit in common") {
 		t.Errorf("nothing in common: %v", err)
 	}
-	if _, err := git.Review(t.Context(), t.TempDir(), scratch(t), protocol.ReviewUncommitted, ""); err == nil || !strings.Contains(err.Error(), "not in a git repository") {
+	if _, err := git.Review(t.Context(), t.TempDir(), scratch(t), protocol.ReviewUncommitted, "", nil); err == nil || !strings.Contains(err.Error(), "not in a git repository") {
 		t.Errorf("no repository: %v", err)
 	}
 }

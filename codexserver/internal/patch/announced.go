@@ -234,7 +234,7 @@ func (a *Announced) look(name string, follow bool) *spot {
 		return s
 	}
 	path := filepath.Clean(s.written)
-	plan := newPlan(a.work.Path, a.work.Path)
+	plan := newPlan(a.work, a.work.Path)
 	err := paths.Local(runtime.GOOS, path, a.work.Path)
 	var entry, target *place
 	if err == nil {

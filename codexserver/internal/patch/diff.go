@@ -117,7 +117,7 @@ func (f *changedFile) write(b *strings.Builder, top string) {
 
 // read reads the file where it was written. It does not follow links that have since replaced it or a folder above it.
 func (f *changedFile) read() (content *string, mode fs.FileMode, err error) {
-	file, err := newPlan(f.real, "").file(f.real)
+	file, err := newPlan(Folder{Path: f.real}, "").file(f.real)
 	if err != nil || file.target.path != f.real || file.before == nil {
 		return nil, 0, err
 	}

@@ -29,7 +29,8 @@ var ErrProc = errors.New("in /proc")
 
 // Plan is the effect of a patch on the current files.
 type Plan struct {
-	work    string // whose share of the network may be used
+	work    string                  // whose share of the network may be used
+	check   func(path string) error // see [Folder]
 	dir     string
 	files   []*plannedFile // in the order in which the patch first names them
 	byPath  map[string]*plannedFile
@@ -80,6 +81,8 @@ func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *
 type Folder struct {
 	Path string // absolute
 	Real string // where Path leads, or led when it was first used. Default: Path.
+	// Check, unless it is nil, fails for a path, free of symbolic links, that may not be read.
+	Check func(path string) error
 }
 
 // Plan finds the places of all files and hunks, and writes nothing. Relative paths begin at dir, which must be
@@ -87,7 +90,7 @@ type Folder struct {
 //
 // The paths of files below work.Real are shown below work.Path.
 func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
-	plan := newPlan(work.Path, dir)
+	plan := newPlan(work, dir)
 	for _, op := range p.files {
 		if err := plan.add(op); err != nil {
 			return nil, err
@@ -99,7 +102,7 @@ func (p *Patch) Plan(work Folder, dir string) (*Plan, error) {
 // Edit plans to change one file. It calls change with the file's content, nil if there is no file, and returns its error as it
 // is. A change that returns the same content only reads the file. The rest is as for [Patch.Plan].
 func Edit(work Folder, dir, path string, change func(before *string) (after string, err error)) (*Plan, error) {
-	plan := newPlan(work.Path, dir)
+	plan := newPlan(work, dir)
 	file, err := plan.file(path)
 	if err != nil {
 		return nil, err
@@ -148,9 +151,9 @@ func shownAs(work Folder, written, real string) string {
 	return real
 }
 
-func newPlan(work, dir string) *Plan {
+func newPlan(work Folder, dir string) *Plan {
 	return &Plan{
-		work: work, dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}, search: search{maxComparisons}, summary: map[rune][]string{},
+		work: work.Path, check: work.Check, dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}, search: search{maxComparisons}, summary: map[rune][]string{},
 	}
 }
 
@@ -318,8 +321,18 @@ func (p *Plan) literal(name string) error {
 
 // read finds the places of a file and reads its content.
 func (p *Plan) read(file *plannedFile) (err error) {
-	if file.entry, file.target, err = p.places(file.path()); err != nil || file.target.info == nil {
+	if file.entry, file.target, err = p.places(file.path()); err != nil {
 		return err
+	}
+	if p.check != nil {
+		for _, at := range []*place{file.entry, file.target} {
+			if err := p.check(at.path); err != nil {
+				return err
+			}
+		}
+	}
+	if file.target.info == nil {
+		return nil
 	}
 	return file.target.folder.do(func(root *os.Root) error {
 		f, err := safefile.OpenIn(root, file.target.name(), os.O_RDONLY)

@@ -39,6 +39,11 @@ func (p *Plan) Within(folders []string) bool {
 	})
 }
 
+// All reports whether f is true for each path, free of symbolic links, that the plan writes or removes.
+func (p *Plan) All(f func(path string) bool) bool {
+	return !slices.ContainsFunc(p.files, func(file *plannedFile) bool { return !f(file.place().path) })
+}
+
 // Touched returns the files, by the paths of [Plan.Changes], that the plan writes or removes and that are
 // one of the places, or lie below one. Symbolic links are followed, and letter case is ignored.
 func (p *Plan) Touched(places []string) (touched []string) {

@@ -59,7 +59,7 @@ func (a *reviewArguments) check() error {
 }
 
 // take reads the changes to review in a folder.
-func (a *reviewArguments) take(ctx context.Context, dir string, scratch git.Scratch) (*review.Task, error) {
+func (a *reviewArguments) take(ctx context.Context, dir string, t *Table) (*review.Task, error) {
 	argument, revision := "target", ""
 	switch a.Target {
 	case protocol.ReviewBase:
@@ -67,7 +67,7 @@ func (a *reviewArguments) take(ctx context.Context, dir string, scratch git.Scra
 	case protocol.ReviewCommit:
 		argument, revision = "commit", *a.Commit
 	}
-	c, err := git.Review(ctx, dir, scratch, a.Target, revision)
+	c, err := git.Review(ctx, dir, t.options.Report.Scratch, a.Target, revision, engine.Withheld(t.engine, dir))
 	var wrong *git.RevisionError
 	switch {
 	case ctx.Err() != nil:
@@ -112,7 +112,7 @@ func (a *reviewArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolR
 	if err := cmp.Or(config.CheckFolder(dir), c.table.Rules.Repository(dir)); err != nil {
 		return nil, err
 	}
-	task, err := a.take(ctx, dir, c.table.options.Report.Scratch)
+	task, err := a.take(ctx, dir, c.table)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ const (
 // The server reads the file instead of the engine, so that the checked content is sent.
 // Commands in a sandbox may read every file but devices, so any file within the bounds may
 // be read here.
-func imageURL(cwd, image string, left int64, b admit.Bounds) (url string, n int64, err error) {
+func imageURL(cwd, image string, left int64, b admit.Bounds, withheld func(path string) error) (url string, n int64, err error) {
 	var data []byte
 	most := min(maxImage, left)
 	switch scheme, _, _ := strings.Cut(image, ":"); {
@@ -38,7 +39,7 @@ func imageURL(cwd, image string, left int64, b admit.Bounds) (url string, n int6
 	case strings.Contains(image, "://"):
 		return "", 0, errors.New("the server fetches nothing from an address: want a path or a data URL")
 	default:
-		data, err = readImage(cwd, image, most, b)
+		data, err = readImage(cwd, image, most, b, withheld)
 	}
 	var large *safefile.SizeError
 	if errors.As(err, &large) {
@@ -88,7 +89,7 @@ func dataOf(url string, most int64) ([]byte, error) {
 
 // readImage reads a regular file, even if the path is changed meanwhile. The author of a repository may have put a
 // symbolic link into cwd, to have another picture of the user sent. So links in cwd must not lead out of it.
-func readImage(cwd, path string, most int64, b admit.Bounds) ([]byte, error) {
+func readImage(cwd, path string, most int64, b admit.Bounds, withheld func(path string) error) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
@@ -98,7 +99,11 @@ func readImage(cwd, path string, most int64, b admit.Bounds) ([]byte, error) {
 	within := b
 	if b == nil {
 		if !paths.Below(path, cwd) {
-			return safefile.Read(path, most)
+			f, err := safefile.Open(path)
+			if err != nil {
+				return nil, err
+			}
+			return readOpen(f, path, most, withheld)
 		}
 		within = admit.Bounds{cwd}
 	}
@@ -122,6 +127,16 @@ func readImage(cwd, path string, most int64, b admit.Bounds) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := f.ReadAll(most)
+	return readOpen(f, real, most, withheld)
+}
+
+// readOpen reads a file and closes it, unless its content is withheld, by whatever path it was opened.
+func readOpen(f *safefile.File, path string, most int64, withheld func(path string) error) (data []byte, err error) {
+	if withheld != nil {
+		err = withheld(cmp.Or(safefile.Name(f), paths.Real(path)))
+	}
+	if err == nil {
+		data, err = f.ReadAll(most)
+	}
 	return data, errors.Join(err, f.Close())
 }

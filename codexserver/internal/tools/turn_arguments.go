@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -67,7 +68,7 @@ func (a *turnArguments) begin(t *Table, b *begun, prompt, cwd string) (protocol.
 	in := protocol.TurnInput{Items: protocol.TextInput(prompt), OutputSchema: a.OutputSchema, MaxTokens: maxTokens(a.Budget)}
 	left := int64(maxImageBytes)
 	for i, image := range a.Images {
-		url, n, err := imageURL(cwd, image, left, t.Rules.Bounds)
+		url, n, err := imageURL(cwd, image, left, t.Rules.Bounds, engine.Withheld(t.engine, cwd))
 		if err != nil {
 			return in, fmt.Errorf("argument /images/%d: %w", i, err)
 		}
