@@ -45,7 +45,8 @@ func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Optio
 		Leftovers:  left,
 		Timeout:    e.options.Limits.Command,
 		Programs:   e.programs,
-		Hosts:      e.proxy,
+		Hosts:      e.hostsFor(cfg),
+		Domain:     cfg.Permitted.Domain,
 		HostsTip:   tip,
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		FileTools:  files,
@@ -72,7 +73,8 @@ func (e *Engine) newSandbox(cfg *config.Config) *box.Sandbox {
 	private := slices.Concat([]string{e.options.CodexHome}, e.options.Guarded, e.homes(), linked)
 	return box.New(box.Options{
 		Helper:    e.options.Sandbox.Helper,
-		Hosts:     e.options.Hosts,
+		Hosts:     e.options.Hosts || cfg.Permitted.Reaches(),
+		Profile:   cfg.Permitted,
 		Find:      func(name string) (string, error) { return e.programs.Find(name, "", e.getenv("PATH")) },
 		Protected: append([]string{e.options.CodexHome}, linked...),
 		Trees:     git.Worktrees(e.options.CodexHome),

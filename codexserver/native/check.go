@@ -26,6 +26,10 @@ type Report struct {
 	Policy  protocol.ApprovalPolicy `json:"approvalPolicy"`
 	Sandbox protocol.SandboxMode    `json:"sandboxMode"`
 	Network bool                    `json:"networkAccess,omitzero"`
+	// Reads, Writes and Reaches say what a profile of permissions lets commands do, "" where the sandbox mode says it.
+	Reads   string `json:"reads,omitempty"`
+	Writes  string `json:"writes,omitempty"`
+	Reaches string `json:"reaches,omitempty"`
 	// Temporary are the folders for temporary files in which such commands can write, in a sandbox that
 	// lets them write. One that holds the home or $CODEX_HOME is none.
 	Temporary []string `json:"temporary,omitempty"`
@@ -72,6 +76,12 @@ func Check(ctx context.Context, o *Options, start bool) (*Report, error) {
 	policy.WritableRoots = nil
 	if roots, err := sandbox.Roots(policy, "", environ(cfg)); err == nil {
 		r.Temporary = roots.Paths
+	}
+	if set := permitted(cfg); set != nil {
+		r.Reads, r.Writes = set.Words()
+		if set.Whole() {
+			r.Reaches = cfg.Permitted.Hosts(r.Network)
+		}
 	}
 	if _, err := sandbox.Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, cfg.Cwd, environ(cfg)); err != nil {
 		if r.Unconfined = err.Error(); len(e.options.Sandbox.Helper) > 0 {

@@ -201,7 +201,7 @@ func (c *conversation) opening() []protocol.ResponseItem {
 	if c.prompts.rules != "" {
 		items = append(items, userMessage(text.Tagged("user_instructions", "\n"+c.prompts.rules+"\n")))
 	}
-	if m, ok := environmentMessage(c.now, nil, c.shell()); ok {
+	if m, ok := environmentMessage(c.now, nil, c.shell(), permitted(c.cfg).Shown()); ok {
 		items = append(items, m)
 	}
 	return items

@@ -1,6 +1,8 @@
 package native
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -38,6 +42,7 @@ func userInstructions(cfg *config.Config) (text string, warnings []string, err e
 	home := below(cfg.Home, root) // such as when the user's home is a repository
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	// The user's own file may be a link to any file, unless its folder is in the workspace.
+	set := permitted(cfg)
 	open, inside := safefile.Open, home || root != cfg.Cwd && below(cfg.Home, cfg.Cwd)
 	if inside {
 		open = openHere
@@ -45,7 +50,7 @@ func userInstructions(cfg *config.Config) (text string, warnings []string, err e
 	own := ""
 	for _, name := range []string{overrideName, docName} {
 		path := filepath.Join(cfg.Home, name)
-		doc, _, err := readDoc(open, path, maxOwnDoc)
+		doc, _, err := readDoc(open, set, path, maxOwnDoc)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil && !inside:
@@ -74,7 +79,7 @@ func userInstructions(cfg *config.Config) (text string, warnings []string, err e
 				break
 			}
 			path := filepath.Join(dir, name)
-			doc, cut, err := readDoc(open, path, left)
+			doc, cut, err := readDoc(open, set, path, left)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -129,18 +134,49 @@ func foldersDown(root, cwd string) []string {
 	return dirs
 }
 
+// permitted returns what the user's profile says for a conversation, nil if it restricts nothing.
+func permitted(cfg *config.Config) *permission.Set {
+	return cfg.Permitted.Resolve(permission.Places{Cwd: cfg.Cwd, TmpDir: run.Value(environ(cfg), "TMPDIR")})
+}
+
+// Withheld implements [engine.Withholder].
+func (e *Engine) Withheld(cwd string) func(path string) error {
+	cfg, err := e.configFor(context.Background(), protocol.Config{Cwd: cwd})
+	if err != nil {
+		return func(string) error { return err }
+	}
+	if set := permitted(cfg); set != nil {
+		return set.Check
+	}
+	return nil
+}
+
 // readDoc reads at most limit bytes of a regular file.
-func readDoc(open func(path string) (*safefile.File, error), path string, limit int64) (text string, cut bool, err error) {
+func readDoc(
+	open func(path string) (*safefile.File, error), set *permission.Set, path string, limit int64,
+) (text string, cut bool, err error) {
 	f, err := open(path)
 	if err != nil {
 		return "", false, err
 	}
 	defer f.Close()
+	if err := mayRead(set, f, path); err != nil {
+		return "", false, err
+	}
 	data, err := io.ReadAll(io.LimitReader(f, limit))
 	if err != nil {
 		return "", false, err
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")), f.Info().Size() > limit, nil
+}
+
+// mayRead fails for an open file that the user's profile denies, by whatever path it was opened.
+func mayRead(set *permission.Set, f *safefile.File, path string) error {
+	name := ""
+	if set != nil {
+		name = cmp.Or(safefile.Name(f), paths.Real(path))
+	}
+	return set.Check(name)
 }
 
 func message(role, text string) protocol.MessageItem {
@@ -150,8 +186,10 @@ func message(role, text string) protocol.MessageItem {
 func userMessage(text string) protocol.MessageItem { return message("user", text) }
 
 // environmentMessage describes the folder, the policies and the shell to the model. With
-// old, it describes only what has changed; ok is false when nothing has.
-func environmentMessage(now protocol.TurnContext, old *protocol.TurnContext, shell string) (m protocol.MessageItem, ok bool) {
+// old, it describes only what has changed; ok is false when nothing has. Denied are what nobody can allow it to read.
+func environmentMessage(
+	now protocol.TurnContext, old *protocol.TurnContext, shell string, denied []string,
+) (m protocol.MessageItem, ok bool) {
 	var b strings.Builder
 	line := func(changed bool, name, value string) {
 		if changed {
@@ -173,6 +211,13 @@ func environmentMessage(now protocol.TurnContext, old *protocol.TurnContext, she
 			fmt.Fprintf(&b, "    <root>%s</root>\n", root)
 		}
 		b.WriteString("  </writable_roots>\n")
+	}
+	if len(denied) > 0 {
+		b.WriteString("  <denied_reads>\n")
+		for _, path := range denied {
+			fmt.Fprintf(&b, "    <path>%s</path>\n", path)
+		}
+		b.WriteString("  </denied_reads>\n")
 	}
 	line(all && runtime.GOOS == "windows", "operating_system", "Windows")
 	line(all && shell != "", "shell", shell)

@@ -220,12 +220,30 @@ func (e *Engine) warn(texts ...string) {
 
 // config reads the configuration, which users edit while the server runs.
 func (e *Engine) config(call protocol.Config) (*config.Config, error) {
-	return config.Load(config.Layers{
+	cfg, err := config.Load(config.Layers{
 		Home:          e.options.CodexHome,
 		Overrides:     e.options.Overrides,
 		Call:          call,
 		OpenAIBaseURL: e.getenv("OPENAI_BASE_URL"),
 	})
+	if err == nil {
+		err = cfg.Withhold("sandbox.deny_read", e.options.Sandbox.DenyRead)
+	}
+	if err == nil {
+		err = (&box.Options{Helper: e.options.Sandbox.Helper}).Keeps(cfg.Permitted)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cfg, nil
+}
+
+// hostsFor returns what connects the commands of a conversation to hosts, nil if nothing does.
+func (e *Engine) hostsFor(cfg *config.Config) *hosts.Proxy {
+	if e.proxy == nil && cfg.Permitted.Reaches() {
+		return hosts.New()
+	}
+	return e.proxy
 }
 
 // configFor returns the configuration for a client's conversation or command.

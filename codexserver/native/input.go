@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -19,7 +20,7 @@ const maxShownURL = 64 << 10
 
 // readInput turns the user's items into a message for the model and an event for the
 // rollout.
-func readInput(cwd string, items []protocol.InputItem) (protocol.MessageItem, protocol.UserMessage, error) {
+func readInput(cwd string, set *permission.Set, items []protocol.InputItem) (protocol.MessageItem, protocol.UserMessage, error) {
 	message := protocol.MessageItem{Role: "user"}
 	event := protocol.UserMessage{Kind: protocol.UserPlain}
 	var texts []string
@@ -35,7 +36,7 @@ func readInput(cwd string, items []protocol.InputItem) (protocol.MessageItem, pr
 			}
 			message.Content = append(message.Content, protocol.ContentItem{Type: "input_image", ImageURL: item.ImageURL})
 		case protocol.InputLocalImage:
-			url, err := imageURL(cwd, item.Path)
+			url, err := imageURL(cwd, set, item.Path)
 			if err != nil {
 				return message, event, fmt.Errorf("items[%d]: %w", i, err)
 			}
@@ -49,14 +50,22 @@ func readInput(cwd string, items []protocol.InputItem) (protocol.MessageItem, pr
 }
 
 // imageURL reads an image file as a data URL. If the content does not show its type, the name says it.
-func imageURL(cwd, path string) (string, error) {
+func imageURL(cwd string, set *permission.Set, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
 	if err := paths.Near(path, cwd); err != nil {
 		return "", err
 	}
-	data, err := safefile.Read(path, tool.MaxImage)
+	f, err := safefile.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if err := mayRead(set, f, path); err != nil {
+		return "", err
+	}
+	data, err := f.ReadAll(tool.MaxImage)
 	if err != nil {
 		return "", err
 	}

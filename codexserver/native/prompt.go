@@ -73,13 +73,17 @@ func readInstructions(cfg *config.Config, path string) ([]byte, error) {
 		bound = root
 	}
 	path = filepath.Clean(path)
-	if !paths.Below(path, bound) {
-		return safefile.Read(path, maxInstructions)
+	open := safefile.Open
+	if paths.Below(path, bound) {
+		open = func(path string) (*safefile.File, error) { return openWithin(bound, path) }
 	}
-	f, err := openWithin(bound, path)
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if err := mayRead(permitted(cfg), f, path); err != nil {
+		return nil, err
+	}
 	return f.ReadAll(maxInstructions)
 }

@@ -174,8 +174,12 @@ func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config, kept
 		if !policy && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) {
 			c.now.ApprovalPolicy = last.ApprovalPolicy
 		}
-		if !sandbox && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
+		switch mode := last.SandboxPolicy.Mode; {
+		case sandbox || !slices.Contains(protocol.SandboxModes(), mode):
+		case !c.cfg.Permitted.All():
 			c.now.SandboxPolicy = last.SandboxPolicy // with its writable folders
+		case mode == protocol.SandboxReadOnly: // of a profile that the configuration has now, a turn had less
+			c.now.SandboxPolicy = last.SandboxPolicy
 		}
 	}
 	chose := call.Choices

@@ -86,7 +86,7 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 	if box == nil {
 		return engine.ErrNoTurn
 	}
-	message, event, err := readInput(c.cfg.Cwd, items)
+	message, event, err := readInput(c.cfg.Cwd, permitted(c.cfg), items)
 	if err != nil {
 		return &engine.RefusedError{Err: err}
 	}

@@ -201,7 +201,7 @@ func (t *turn) loop(ctx context.Context) error {
 
 // inform adds a message to the history when the policies or the folder have changed.
 func (c *conversation) inform() {
-	if m, ok := environmentMessage(c.now, &c.history.sent, ""); ok {
+	if m, ok := environmentMessage(c.now, &c.history.sent, "", nil); ok {
 		c.record(m)
 	}
 	c.history.sent = c.now
@@ -212,7 +212,7 @@ func (t *turn) begin(in protocol.TurnInput) error {
 	if len(in.Items) == 0 {
 		return nil
 	}
-	message, event, err := readInput(t.conv.now.Cwd, in.Items)
+	message, event, err := readInput(t.conv.now.Cwd, permitted(t.conv.cfg), in.Items)
 	if err != nil {
 		return err
 	}

@@ -370,6 +370,9 @@ func (d *diagnosis) print(w io.Writer) {
 	}
 	if d.Native != nil && d.Engine == "native" {
 		row(w, "commands", d.commands())
+		row(w, "may read", d.Native.Reads)
+		row(w, "may write", d.Native.Writes)
+		row(w, "may reach", d.Native.Reaches)
 	}
 	row(w, "warning", append([]string{strings.TrimPrefix(d.Configuration, d.Problem)}, d.warned...)...)
 	if d.Checks != nil { // codex-mcp.toml could be read

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -113,6 +114,9 @@ type application struct {
 // folder leads elsewhere now.
 func (b *Toolbox) folder(dir string) (patch.Folder, error) {
 	work := patch.Folder{Path: dir}
+	if set := b.options.Sandbox.Permitted(dir, b.options.Environ); set != nil {
+		work.Check = set.Check
+	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return work, err
@@ -137,7 +141,7 @@ func (a *application) decide(ctx context.Context) (output string, err error) {
 		Policy:  t.ApprovalPolicy,
 		Sandbox: t.SandboxPolicy.Mode,
 		// A write that changes other names of a file may change them anywhere.
-		Inside: err == nil && len(touched) == 0 && len(a.linked) == 0 && len(a.plan.Protected(roots.Paths)) == 0 && a.plan.Within(roots.Paths),
+		Inside: err == nil && len(touched) == 0 && len(a.linked) == 0 && len(a.plan.Protected(roots.Paths)) == 0 && a.plan.Within(roots.Paths) && a.plan.All(t.writable),
 	})
 	switch verdict.Action {
 	case decide.Run:
@@ -166,6 +170,9 @@ func (a *application) decide(ctx context.Context) (output string, err error) {
 	}
 	return t.refuse(protocol.Refused{Changes: a.changes, Reason: strings.Join(append([]string{verdict.Reason}, a.notes...), ". ")}), nil
 }
+
+// writable reports whether the user's profile lets commands write a path.
+func (t *Turn) writable(path string) bool { return t.permitted().Of(path) == permission.Write }
 
 // linkedNotes returns a sentence about files that a write changes under other names too, if there are any.
 func linkedNotes(links []string) []string {

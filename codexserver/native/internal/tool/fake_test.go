@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -171,6 +172,12 @@ func (c fakeConfinement) Denied(r run.Result) string {
 	}
 	return ""
 }
+
+func (s *fakeSandbox) Permitted(string, []string) *permission.Set { return nil }
+
+func (s *fakeSandbox) Beyond(string, []string) (tool.Confinement, error) { return nil, nil }
+
+func (c fakeConfinement) Forbidden(run.Result) string { return "" }
 
 func (c fakeConfinement) ReadOnly() bool { return c.policy.Mode == protocol.SandboxReadOnly }
 

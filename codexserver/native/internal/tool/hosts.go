@@ -58,6 +58,13 @@ func (r attempt) approveHost(ctx context.Context, host string, end context.Cance
 	if _, is := t.box.reached.Load(host); is {
 		return ""
 	}
+	if domain := t.box.options.Domain; domain != nil {
+		if allowed, known := domain(host); known && allowed {
+			return ""
+		} else if known {
+			return "denied by the profile of permissions in config.toml"
+		}
+	}
 	req := protocol.HostRequest{CallID: r.id, Command: r.Command, Cwd: r.dir, Host: host}
 	if t.ApprovalPolicy == protocol.ApprovalNever {
 		req.Unasked = unasked

@@ -67,6 +67,9 @@ func (t *Turn) openFolder(path, bound string) (*os.Root, error) {
 	if err != nil {
 		return nil, &fault{what: fmt.Sprintf("%s cannot be opened: %v", path, err)}
 	}
+	if err := t.permitted().Check(real); err != nil {
+		return nil, &fault{what: err.Error()}
+	}
 	info, err := os.Lstat(real)
 	if err == nil && !info.IsDir() {
 		return nil, &fault{what: path + " is a file, not a folder", next: "use read to see the file, or give its folder."}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -99,6 +100,8 @@ func (t *Turn) explain(path string, err error) error {
 		return &fault{what: fmt.Sprintf("%s is too large: it has more than %d bytes", path, size.Max), next: "use search on it, or shell with sed -n '1,100p'."}
 	case errors.Is(err, patch.ErrProc):
 		return &fault{what: path + " is in /proc, which this tool does not read or change", next: "use shell."}
+	case errors.As(err, new(*permission.DeniedError)):
+		return &fault{what: err.Error(), next: "go on without it; nobody is asked to allow it."}
 	case errors.Is(err, fs.ErrPermission):
 		return &fault{what: fmt.Sprintf("%s may not be read: %v", path, err)}
 	}

@@ -10,6 +10,7 @@ import (
 	"regexp/syntax"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -38,6 +39,7 @@ func (t *Turn) search(ctx context.Context, call Call) (Result, error) {
 	if err != nil {
 		return Result{Output: err.Error()}, nil
 	}
+	s.permitted = t.permitted()
 	return t.look(ctx, call, args.Path, words("search", args.Pattern, args.Path, args.Files), &protocol.ParsedCommand{Type: "search", Cmd: "search " + args.Pattern, Query: &args.Pattern, Path: &args.Path}, func(bound string) (string, error) {
 		path, err := t.near(args.Path)
 		if err != nil {
@@ -74,6 +76,7 @@ func (t *Turn) search(ctx context.Context, call Call) (Result, error) {
 type searcher struct {
 	expression *regexp.Regexp
 	match      func(path string) bool
+	permitted  *permission.Set // what may be read
 	found      strings.Builder
 	hits, read int
 	skipped    int // files that are too large, or not text
@@ -116,7 +119,7 @@ func (s *searcher) file(root *os.Root, prefix, path string) {
 		return
 	}
 	defer f.Close()
-	if inProc, err := safefile.InProc(f); err != nil || inProc {
+	if inProc, err := safefile.InProc(f); err != nil || inProc || !s.mayRead(f, root, path) {
 		s.skipped++
 		return
 	}
@@ -128,6 +131,18 @@ func (s *searcher) file(root *os.Root, prefix, path string) {
 		return
 	}
 	s.lines(prefix+path, content)
+}
+
+// mayRead reports whether the user's profile lets commands read an open file, by whatever path it was opened.
+func (s *searcher) mayRead(f *safefile.File, root *os.Root, path string) bool {
+	if s.permitted == nil {
+		return true
+	}
+	name := safefile.Name(f)
+	if name == "" {
+		name = filepath.Join(root.Name(), filepath.FromSlash(path))
+	}
+	return s.permitted.Check(name) == nil
 }
 
 func (s *searcher) lines(path, content string) {

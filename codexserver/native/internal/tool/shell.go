@@ -459,6 +459,10 @@ func (r attempt) start(ctx context.Context, c Confinement, after decide.Verdict)
 	if err != nil || res == nil || c == nil {
 		return output, err
 	}
+	if words := c.Forbidden(*res); words != "" {
+		note(res, words)
+		return modelOutput(*res), nil
+	}
 	if r.turn.stopped = c.Denied(*res); r.turn.stopped == "" {
 		return output, nil
 	}
@@ -490,10 +494,15 @@ func note(res *run.Result, words string) { res.Aggregated += "\n(" + words + ")\
 
 // exec runs the command until it ends, and emits its events. The result is nil if the command did
 // not start, or was refused a host, which is then why it failed.
-func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, error) {
+func (r attempt) exec(ctx context.Context, c Confinement) (result *run.Result, output string, err error) {
 	t, o := r.turn, &r.turn.box.options
 	spec := run.Spec{Argv: r.argv, Dir: r.dir, Env: r.env, Leftovers: o.Leftovers, Timeout: r.timeout}
 	spec.Exact = c == nil // an approval is for this folder
+	if c == nil {
+		if c, err = o.Sandbox.Beyond(t.Cwd, o.Environ); err != nil {
+			return nil, r.refuse(fmt.Sprintf("not run: %v", err)), nil
+		}
+	}
 	if c != nil {
 		spec.Confinement, spec.Leftovers = c, nil
 		spec.Env = append(slices.Clone(r.env), c.Environ()...)

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/hosts"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -63,6 +64,8 @@ type Options struct {
 	FileTools bool
 	// Hosts connects commands in workspace-write to the hosts that are allowed. Nil leaves them without a network.
 	Hosts *hosts.Proxy
+	// Domain returns whether the user's profile lets commands reach a host, and whether it says so.
+	Domain func(host string) (allowed, known bool)
 	// HostsTip is a sentence for questions about leaving workspace-write for the network, if there could be Hosts.
 	HostsTip string
 	// ReadOnly refuses every patch under all policies.
@@ -87,6 +90,11 @@ type Sandbox interface {
 	// Roots returns the folders that the policy leaves writable, whether or not this
 	// system can enforce it.
 	Roots(policy protocol.SandboxPolicy, cwd string, env []string) (box.Roots, error)
+	// Permitted returns what the user's profile says for a conversation in cwd, nil if it restricts nothing.
+	Permitted(cwd string, env []string) *permission.Set
+	// Beyond confines a command that may leave the sandbox, but not read what the profile denies. It is nil if that is
+	// nothing.
+	Beyond(cwd string, env []string) (Confinement, error)
 	// Protected returns the paths below the roots that a patch may change only if the user
 	// approves it.
 	Protected(roots []string) []string
@@ -109,6 +117,8 @@ type Confinement interface {
 	Read(f func() error) error
 	// Denied says why a command failed, if that was because of the confinement. See [box.Denial].
 	Denied(run.Result) string
+	// Forbidden says which file a command failed to read that the user's profile denies, "" if none.
+	Forbidden(run.Result) string
 	// ReadOnly reports whether a command can change no file.
 	ReadOnly() bool
 	// Hosts returns the confinement for a command with [Options.Hosts], or nil. See [box.Confinement.Hosts].
@@ -126,6 +136,19 @@ func (c confiner) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 		return nil, err
 	}
 	return confinement, nil
+}
+
+func (c confiner) Beyond(cwd string, env []string) (Confinement, error) {
+	confinement, err := c.Sandbox.Beyond(cwd, env)
+	if confinement == nil || err != nil {
+		return nil, err
+	}
+	return confinement, nil
+}
+
+// permitted returns what the user's profile says, nil if it restricts nothing.
+func (t *Turn) permitted() *permission.Set {
+	return t.box.options.Sandbox.Permitted(t.Cwd, t.box.options.Environ)
 }
 
 // Roots returns the folders that the policy leaves writable for commands in cwd.
