@@ -227,3 +227,34 @@ func TestChosenPermissions(t *testing.T) {
 		})
 	}
 }
+
+// TestReportedPermissions has the report say what commands may read, write and reach.
+func TestReportedPermissions(t *testing.T) {
+	boxtest.NeedRooms(t)
+	b := setup(t, "", native.Limits{})
+	file := filepath.Join(b.home, "config.toml")
+	change(t, file, "sandbox_mode = \"danger-full-access\"\n", "")
+	plain := read(t, file)
+	t.Chdir(b.cwd)
+	t.Setenv("HOME", "/home/a")
+	report := func(deny ...string) []string {
+		t.Helper()
+		o := &native.Options{CodexHome: b.home, Sandbox: setting.Sandbox{DenyRead: deny}, Environ: []string{"HOME=/home/a"}}
+		r := must.Get(native.Check(t.Context(), o, false))(t)
+		all := []string{r.Reads, r.Writes, r.Reaches}
+		for i, words := range all {
+			all[i] = strings.ReplaceAll(words, b.cwd, "CWD")
+		}
+		return all
+	}
+	must.Equal(t, "without a profile", []string{"", "", ""}, report())
+	must.Equal(t, "with a key of ours", []string{"all files; not CWD/**/.env, /home/a/.ssh", "", ""}, report("**/.env", "~/.ssh"))
+	write(t, file, "default_permissions = \"p\"\n"+plain+"\n[permissions.p]\nextends = \":read-only\"\n[permissions.p.filesystem]\n"+
+		"\":workspace_roots\" = { \".\" = \"write\", \"s\" = \"deny\", \".codex\" = \"write\", \".aws\" = \"deny\" }\n"+
+		"[permissions.p.network]\nenabled = true\ndomains = { \"b.com\" = \"allow\", \"a.com\" = \"allow\", \"c.com\" = \"deny\" }\n")
+	must.Equal(t, "with a profile", []string{
+		"all files; not CWD/.aws, CWD/s", "what is in CWD, CWD/.codex; not CWD/.agents, CWD/.git", "a.com, b.com by HTTPS, and no other host",
+	}, report())
+	write(t, file, "default_permissions = \"p\"\n"+plain+"\n[permissions.p.filesystem]\n\"/usr\" = \"read\"\n")
+	must.Equal(t, "with a closed one", []string{"what is in /usr, and nothing else", "nothing", "no network"}, report())
+}

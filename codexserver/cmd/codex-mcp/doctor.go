@@ -450,6 +450,8 @@ func (d *diagnosis) commands() string {
 		may = "no sandbox works, and nobody is asked, so no command runs: " + d.Sandbox
 	case d.Sandbox != "":
 		may = "no sandbox works, so you are asked about every command: " + d.Sandbox
+	case n.Writes != "": // the profile says it
+		may = "run in a sandbox; " + asked
 	case n.Sandbox == protocol.SandboxWorkspaceWrite:
 		temporary, network := " and, for temporary files, in "+strings.Join(n.Temporary, " and "), d.network
 		if len(n.Temporary) == 0 {

@@ -152,10 +152,14 @@ func (p *Profile) Resolve(at Places) *Set {
 var kept = []string{".git", ".agents", ".aws", ".codex"}
 
 func (s *Set) keepNames() {
-	for _, e := range slices.Clone(s.Entries) {
+	named := slices.Clone(s.Entries)
+	inWritable := func(e Entry) bool { // which has them already
+		return slices.ContainsFunc(named, func(other Entry) bool { return other.Access == Write && filepath.Dir(e.Path) == other.Path })
+	}
+	for _, e := range named {
 		for _, name := range kept {
 			path := filepath.Join(e.Path, name)
-			if e.Access == Write && !slices.ContainsFunc(s.Entries, func(other Entry) bool { return other.Path == path || other.Named == path }) {
+			if e.Access == Write && !inWritable(e) && !slices.ContainsFunc(s.Entries, func(other Entry) bool { return other.Path == path || other.Named == path }) {
 				s.add(Entry{Path: path, Named: path, Access: Read, Key: e.Key})
 			}
 		}
