@@ -8,6 +8,7 @@ import (
 // readOnly makes a configuration read-only: without MCP servers and web search.
 func readOnly(cfg *config.Config) {
 	cfg.SandboxMode, cfg.ApprovalPolicy = protocol.SandboxReadOnly, protocol.ApprovalNever
+	cfg.SandboxWorkspaceWrite = config.WorkspaceWrite{} // nor the network of a profile
 	cfg.MCPServers = nil
 	cfg.Tools.WebSearch = false
 	cfg.OnlyReads = true

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -87,6 +88,9 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 		}
 	}
 	switch {
+	case err == nil && len(c.settings.Sandbox.DenyRead) > 0:
+		return nil, errors.Join(errors.New("sandbox.deny_read: the installed Codex does not know it, so nothing would keep it; "+
+			"write a profile of permissions in config.toml, or start with --engine native"), bridge.Close())
 	case err == nil:
 		return &choice{bridge, bridge, "codex", reason, nil}, nil
 	case o.engine == "codex":
