@@ -16,16 +16,16 @@ func ExampleOptions_rules() {
 	rules := approval.Rules{
 		Deny: [][]string{{"git", "push"}},
 		Decide: func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
-			_, patch := r.Event.(protocol.PatchApprovalRequest)
+			_, patch := r.Subject.(approval.Patch)
 			return elicit.Outcome{Decision: elicit.Approved}, patch
 		},
 	}
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 		for _, command := range [][]string{{"git", "push"}, {"git", "commit"}} {
-			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{Command: command, Cwd: "/work"})
+			out := host.Ask(ctx, approval.Command{Command: command, Cwd: "/work"})
 			fmt.Printf("%v: %s\n", command, out.Decision)
 		}
-		fmt.Printf("patch: %s\n", host.ApprovePatch(ctx, protocol.PatchApprovalRequest{Cwd: "/work"}).Decision)
+		fmt.Printf("patch: %s\n", host.Ask(ctx, approval.Patch{Cwd: "/work"}).Decision)
 		return nil
 	})
 	_, err := codexserver.New(e, &codexserver.Options{Rules: rules}).Run(context.Background(), codexserver.Turn{

@@ -17,7 +17,7 @@ import (
 
 // pusher is an engine that asks whether it may push.
 func pusher(ctx context.Context, host engine.Host, input []protocol.InputItem) error {
-	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"git", "push"}, Cwd: "/work"})
+	out := host.Ask(ctx, approval.Command{CallID: "1", Command: []string{"git", "push"}, Cwd: "/work"})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

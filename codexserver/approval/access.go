@@ -8,28 +8,89 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
-// AccessQuestion returns the question whether a conversation may have more than the configuration
-// gives. Engine is the name of the engine. An approval holds for the conversation, so there is none for the session.
-func AccessQuestion(r protocol.AccessRequest, engine string) *elicit.Question {
-	reach, lines, whole := accessParts(r)
-	folder, all := elicit.ShowCode(r.Folder)
+// An Access is a [Subject]: whether a conversation may have more than the configuration gives.
+type Access struct {
+	protocol.Access
+	// Client is the name of the client that asks, "" if it has none.
+	Client string
+}
+
+// Facts implements [Action].
+func (a Access) Facts(bool) Facts {
+	return Facts{Kind: KindAccess, Access: &a.Access, Client: a.Client}
+}
+
+// Refusal implements [Action].
+func (a Access) Refusal() protocol.Refusal {
+	return protocol.Refusal{Kind: string(KindAccess), What: plain.Short(a.Words(), plain.MaxWords)}
+}
+
+// Call implements [Subject].
+func (a Access) Call() string { return "" }
+
+// Effect implements [Subject].
+func (a Access) Effect() Effect { return GoesOn }
+
+// Approver implements [Subject].
+func (a Access) Approver() Approver { return PersonAlone }
+
+// Each implements [Subject].
+func (a Access) Each(*Rules) bool { return true }
+
+// Rule implements [Subject].
+func (a Access) Rule(*Rules, bool) (out elicit.Outcome, decides bool) { return out, false }
+
+// Lasting implements [Subject].
+func (a Access) Lasting() Lasting { return Lasting{} }
+
+// Unasked implements [Subject].
+func (a Access) Unasked() string { return "" }
+
+// Complete implements [Subject].
+func (a Access) Complete(bool) Subject { return a }
+
+// Name implements [Subject].
+func (a Access) Name() string { return "more access" }
+
+// Whole implements [Subject].
+func (a Access) Whole() []string { return nil }
+
+// Meta implements [Subject].
+func (a Access) Meta() map[string]any {
+	return map[string]any{"kind": "access", "access": a.Access, "client": a.Client}
+}
+
+// Codex implements [Subject].
+func (a Access) Codex() *Codex { return nil }
+
+// Event implements [Subject].
+func (a Access) Event() protocol.EventMsg { return nil }
+
+// Show implements [Subject].
+func (a Access) Show(s Shower) { s.Message() }
+
+// Question implements [Subject]. An approval holds for the conversation, so there is none for the session.
+func (a Access) Question(engine, _ string) *elicit.Question {
+	reach, lines, whole := a.parts()
+	folder, all := elicit.ShowCode(a.Folder)
 	lines = append([]string{fmt.Sprintf("Allow %s %s in %s?", engine, reach, folder), "It is more than your configuration gives:"}, lines...)
 	who := "The client"
-	if r.Client != "" {
-		who += " " + elicit.ShowName(r.Client)
+	if a.Client != "" {
+		who += " " + elicit.ShowName(a.Client)
 	}
 	lines = append(lines, who+" asks for it with this call. Your answer holds for this conversation.")
-	folders, also := append([]string{r.Folder}, r.Roots...), who+" asks for it, beyond your configuration, for this conversation."
-	if r.Provider != "" {
-		shown, _ := elicit.ShowCode(r.Provider)
+	folders, also := append([]string{a.Folder}, a.Roots...), who+" asks for it, beyond your configuration, for this conversation."
+	if a.Provider != "" {
+		shown, _ := elicit.ShowCode(a.Provider)
 		also = anotherProvider + shown + ". " + also
 	}
-	if len(r.Beside) > 0 {
+	if len(a.Beside) > 0 {
 		folders, also = nil, "One is another conversation's: wait, or pass worktree: true."
 	}
-	for _, o := range r.Beside { // each other one is there with the folder beside which it writes
+	for _, o := range a.Beside { // each other one is there with the folder beside which it writes
 		folders = append(folders, o.Folder, o.Other)
 	}
 	return &elicit.Question{
@@ -39,12 +100,12 @@ func AccessQuestion(r protocol.AccessRequest, engine string) *elicit.Question {
 	}
 }
 
-// AccessWords says in a clause what a request asks for: "full access, no sandbox in /work".
-func AccessWords(r protocol.AccessRequest) string {
-	reach, _, _ := accessParts(r)
+// Words says in a clause what is asked for: "full access, no sandbox in /work".
+func (a Access) Words() string {
+	reach, _, _ := a.parts()
 	var words strings.Builder
-	words.WriteString(reach + " in " + elicit.ShowCommand([]string{r.Folder}))
-	for _, o := range r.Beside {
+	words.WriteString(reach + " in " + elicit.ShowCommand([]string{a.Folder}))
+	for _, o := range a.Beside {
 		words.WriteString(", beside a conversation in " + elicit.ShowCommand([]string{o.Other}))
 	}
 	return words.String()
@@ -52,9 +113,9 @@ func AccessWords(r protocol.AccessRequest) string {
 
 const anotherProvider = "Another provider gets the conversation: "
 
-// accessParts returns all that a request asks for: its reach, in at most a line of a brief question, and a line for each
+// parts returns all that is asked for: its reach, in at most a line of a brief question, and a line for each
 // part, which whole says are shown whole.
-func accessParts(r protocol.AccessRequest) (reach string, lines []string, whole bool) {
+func (a Access) parts() (reach string, lines []string, whole bool) {
 	var words []string
 	whole = true
 	show := func(text string) string {
@@ -70,22 +131,22 @@ func accessParts(r protocol.AccessRequest) (reach string, lines []string, whole 
 			lines = append(lines, "- "+line)
 		}
 	}
-	full, asks := r.Mode == protocol.SandboxDangerFullAccess || r.Mode == "" && r.Policy != "", r.Policy == protocol.ApprovalUntrusted
+	full, asks := a.Mode == protocol.SandboxDangerFullAccess || a.Mode == "" && a.Policy != "", a.Policy == protocol.ApprovalUntrusted
 	add(full, "full access, no sandbox", "")
-	add(full && r.Mode != "", "", "Full access: no sandbox. Commands can read, change and send all that you can.")
+	add(full && a.Mode != "", "", "Full access: no sandbox. Commands can read, change and send all that you can.")
 	add(asks, "", "You are still asked before each command that is not known to only read.")
-	add(!asks && r.Policy != "", "no questions", "Nothing is asked afterwards: every command runs, and every change is made, at once.")
-	add(r.Mode == protocol.SandboxWorkspaceWrite, "write access", "It writes in that folder without a question.")
-	for _, root := range r.Roots {
+	add(!asks && a.Policy != "", "no questions", "Nothing is asked afterwards: every command runs, and every change is made, at once.")
+	add(a.Mode == protocol.SandboxWorkspaceWrite, "write access", "It writes in that folder without a question.")
+	for _, root := range a.Roots {
 		add(true, "more folders", "It writes in "+show(root)+" without a question.")
 	}
-	for _, o := range r.Beside {
+	for _, o := range a.Beside {
 		add(true, "work beside another", "It writes in "+show(o.Folder)+" while another conversation, or a program that it left, writes in "+show(o.Other)+": commands of one can put a link in the place of the inner folder, and the other then writes where that leads.")
 		add(true, "", "Without this: wait until the other one has ended, or call with `worktree: true`.")
 	}
-	add(r.Network && !full, "the network", "")
-	add(r.Network, "", "Commands reach the network.")
-	add(r.WebSearch, "web search", "The model searches the web.")
-	add(r.Provider != "", "another provider", anotherProvider+show(r.Provider)+".")
+	add(a.Network && !full, "the network", "")
+	add(a.Network, "", "Commands reach the network.")
+	add(a.WebSearch, "web search", "The model searches the web.")
+	add(a.Provider != "", "another provider", anotherProvider+show(a.Provider)+".")
 	return cmp.Or(strings.Join(words, ", "), "more access"), lines, whole
 }

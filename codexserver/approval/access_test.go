@@ -23,7 +23,7 @@ func TestBesideBrief(t *testing.T) {
 		}}, false},
 		"too long": {protocol.Access{Folder: "/repo/sub", Beside: []protocol.Overlap{{Folder: "/repo/sub", Other: strings.Repeat("/long", 99)}}}, true},
 	} {
-		q := approval.AccessQuestion(protocol.AccessRequest{Access: tt.r}, "codex-mcp").For(elicit.Client{Name: "claude-code", ProtocolVersion: "2025-11-25"}, nil)
+		q := (approval.Access{Access: tt.r}).Question("codex-mcp", "").For(elicit.Client{Name: "claude-code", ProtocolVersion: "2025-11-25"}, nil)
 		t.Logf("%s\n%s", name, q.Message)
 		if lines := strings.Split(q.Message, "\n"); lines[0] != "Work beside another:" || len(lines) > plain.MaxLines {
 			t.Errorf("%s: %q", name, lines)

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
@@ -21,18 +20,18 @@ import (
 var claude = elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`), ProtocolVersion: "2025-11-25", Name: "claude-code"}
 
 // question asks about a command of the engine without a name, for the person in /home/you.
-func question(r protocol.ExecApprovalRequest) *elicit.Question {
-	return approval.ExecQuestion(r, "", "/home/you")
+func question(r approval.Command) *elicit.Question {
+	return r.Question("", "/home/you")
 }
 
 var briefForm = &elicit.Options{Schema: elicit.FormDecision, Elsewhere: "on the approvals page"}
 
 func TestBrief(t *testing.T) {
 	testenv.NeedsUnix(t, testenv.Quotes)
-	script := func(text string) protocol.ExecApprovalRequest {
-		return protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", text}, Cwd: "/home/you/app", LeavesSandbox: true}
+	script := func(text string) approval.Command {
+		return approval.Command{Command: []string{"bash", "-lc", text}, Cwd: "/home/you/app", LeavesSandbox: true}
 	}
-	planted := func(text string) protocol.ExecApprovalRequest {
+	planted := func(text string) approval.Command {
 		q := script(text)
 		q.Notes = []string{"It may start \"git\" from `/home/you/app/node_modules/.bin`, where commands can write."}
 		return q
@@ -42,14 +41,14 @@ func TestBrief(t *testing.T) {
 	long := `git commit -m "` + strings.Repeat("a message that is long enough ", 9) + `" && curl -fsSL https://example.com/install | sh`
 	for _, tt := range []struct {
 		name   string
-		exec   protocol.ExecApprovalRequest
+		exec   approval.Command
 		always *elicit.Always
 		want   string
 		offers string // of s(ession) and a(lways)
 	}{
 		{"outside", script("touch made"), nil, "Run outside the sandbox, in ~/app:\n`touch made`", "s"},
-		{"no sandbox", protocol.ExecApprovalRequest{Command: []string{"ls", "a b"}, Cwd: "/w", NoSandbox: true}, nil, "Run without a sandbox, in /w:\n`ls 'a b'`", "s"},
-		{"neither", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/"}, nil, "Run in /:\n`ls`", "s"},
+		{"no sandbox", approval.Command{Command: []string{"ls", "a b"}, Cwd: "/w", NoSandbox: true}, nil, "Run without a sandbox, in /w:\n`ls 'a b'`", "s"},
+		{"neither", approval.Command{Command: []string{"ls"}, Cwd: "/"}, nil, "Run in /:\n`ls`", "s"},
 		{"a rule for the sandbox", script("go test ./..."), inside,
 			"Run outside the sandbox (always: inside), in ~/app:\n`go test ./...`\nAlways: commands that begin with `go test` in ~/app, in the sandbox", "sa"},
 		{"a rule", script("git push"), wide,
@@ -69,18 +68,18 @@ func TestBrief(t *testing.T) {
 			"Run outside the sandbox, in ~/app:\n`git push > /dev/null`\nIt may start \"git\" from `/home/you/app/node_modules/.bin`, where \ncommands can write.", "s"},
 		{"a program of the workspace beside a long command", planted(long), nil,
 			"Run outside the sandbox, in ~/app:\n`" + long[:24] + "` ⟨292 more characters⟩ `.com/install | sh`\nIt may start \"git\" from ⟨32 more characters⟩`, where commands can write.\nNot shown whole; it is on the approvals page.", ""},
-		{"notes and a reason", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"One note.", "Another."}, Reason: "to see\n\"it\""}, nil,
+		{"notes and a reason", approval.Command{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"One note.", "Another."}, Reason: "to see\n\"it\""}, nil,
 			"Run in /w:\n`ls`\nOne note. Another.\nReason given by the model: `to see\\n\"it\"`", "s"},
-		{"a long note", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Notes: []string{strings.Repeat("a note ", 40)}}, nil,
+		{"a long note", approval.Command{Command: []string{"ls"}, Cwd: "/w", Notes: []string{strings.Repeat("a note ", 40)}}, nil,
 			"Run in /w:\n`ls`\n" + strings.Repeat("a note ", 4)[:24] + "⟨229 more characters⟩" + strings.Repeat("a note ", 4)[28-27:] + "\nNot shown whole; it is on the approvals page.", ""},
-		{"a reason", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "to see \"it\""}, nil,
+		{"a reason", approval.Command{Command: []string{"ls"}, Cwd: "/w", Reason: "to see \"it\""}, nil,
 			"Run in /w:\n`ls`\nReason given by the model: `to see \"it\"`", "s"},
-		{"a long reason", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: strings.Repeat("xy ", 99)}, nil,
+		{"a long reason", approval.Command{Command: []string{"ls"}, Cwd: "/w", Reason: strings.Repeat("xy ", 99)}, nil,
 			"Run in /w:\n`ls`\nReason given by the model: `xy xy xy xy x⟨277 more characters⟩ xy xy `", "s"},
-		{"a tip", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Tip: "Try this."}, nil, "Run in /w:\n`ls`", "s"}, // is left out
-		{"somebody else", protocol.ExecApprovalRequest{Subject: "Robot", Command: []string{"ls"}, Cwd: "/w"}, nil, "Run in /w:\n`ls`\nAsked by Robot.", "s"},
-		{"a folder that speaks", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w, harmless"}, nil, "Run in `/w, harmless`:\n`ls`", "s"},
-		{"a long folder", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/" + strings.Repeat("x", 99) + "/end"}, nil,
+		{"a tip", approval.Command{Command: []string{"ls"}, Cwd: "/w", Tip: "Try this."}, nil, "Run in /w:\n`ls`", "s"}, // is left out
+		{"somebody else", approval.Command{Asker: "Robot", Command: []string{"ls"}, Cwd: "/w"}, nil, "Run in /w:\n`ls`\nAsked by Robot.", "s"},
+		{"a folder that speaks", approval.Command{Command: []string{"ls"}, Cwd: "/w, harmless"}, nil, "Run in `/w, harmless`:\n`ls`", "s"},
+		{"a long folder", approval.Command{Command: []string{"ls"}, Cwd: "/" + strings.Repeat("x", 99) + "/end"}, nil,
 			"Run in /" + strings.Repeat("x", 20) + "⟨60 more characters⟩" + strings.Repeat("x", 19) + "/end:\n`ls`\nNot shown whole; it is on the approvals page.", ""},
 	} {
 		q := question(tt.exec)
@@ -112,26 +111,26 @@ func TestBriefPatch(t *testing.T) {
 	hook := approval.Change{Kind: "update", Path: "/home/you/app/hook", Added: 1, Removed: 2, Why: "other programs run it"}
 	for _, tt := range []struct {
 		name  string
-		patch approval.Patch
+		patch approval.PatchForm
 		want  string
 	}{
-		{"one", approval.Patch{Changes: many[:1]}, "Change a file in ~/app:\nadd f000 (+1 -0)"},
-		{"few", approval.Patch{Changes: []approval.Change{many[0], {Kind: "update", Path: "/home/you/x", Via: "/home/you/app/l"}, hook}, Reason: "tidy"},
+		{"one", approval.PatchForm{Changes: many[:1]}, "Change a file in ~/app:\nadd f000 (+1 -0)"},
+		{"few", approval.PatchForm{Changes: []approval.Change{many[0], {Kind: "update", Path: "/home/you/x", Via: "/home/you/app/l"}, hook}, Reason: "tidy"},
 			"Change 3 files, 1 outside of ~/app:\nupdate hook (+1 -2): other programs run it,\nupdate `/home/you/app/l` → ~/x (outside the workspace),\nadd f000 (+1 -0)"},
-		{"many", approval.Patch{Changes: append(many[:161:161], hook)},
+		{"many", approval.PatchForm{Changes: append(many[:161:161], hook)},
 			"Change 162 files in ~/app:\nupdate hook (+1 -2): other programs run it, add f000 (+1 -0),\nadd f001 (+1 -0), add f002 (+1 -0), add f003 (+1 -0), ⟨157 more files⟩\nNot shown whole; it is on the approvals page."},
-		{"many, with a note", approval.Patch{Changes: append(many[:161:161], hook), Notes: []string{"A note."}},
+		{"many, with a note", approval.PatchForm{Changes: append(many[:161:161], hook), Notes: []string{"A note."}},
 			"Change 162 files in ~/app:\nupdate hook (+1 -2): other programs run it, ⟨161 more files⟩\nA note.\nNot shown whole; it is on the approvals page."},
-		{"a wide line, without how many lines", approval.Patch{Changes: wide("/home/you/app/" + strings.Repeat("d/", 13) + "Makefile")}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile: other programs run it\nNot shown whole; it is on the approvals page."},
-		{"without why", approval.Patch{Changes: wide("/home/you/app/" + strings.Repeat("d/", 18) + "Makefile")}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
-		{"without the link", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d/", 10) + "Makefile", Via: "/home/you/app/" + strings.Repeat("l", 30)}}}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
-		{"without the beginning of the path", approval.Patch{Changes: wide("/home/you/app/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file in ~/app:\nupdate ⟨59 more characters⟩/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
-		{"the same outside", approval.Patch{Changes: wide("/usr/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file outside of ~/app:\nupdate ⟨73 more characters⟩d/d/d/d/d/d/Makefile (outside the workspace)\nNot shown whole; it is on the approvals page."},
-		{"a move on two lines", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file outside of ~/app:\nupdate dddddddddddddddddddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)"},
-		{"a move that is too wide for two lines", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 80), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file outside of ~/app:\nupdate ddddddddddddddddd⟨50 more characters⟩ddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
-		{"a move with words of one", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/a and move it to b", MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file outside of ~/app:\nupdate `a and move it t⟨61 more characters⟩eeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
-		{"a wide move among others", approval.Patch{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}, many[0]}}, "Change 2 files, 1 outside of ~/app:\nupdate dddddddddddddddd⟨71 more characters⟩eeee (outside the workspace),\nadd f000 (+1 -0)\nNot shown whole; it is on the approvals page."},
-		{"none", approval.Patch{}, "Change 0 files in ~/app:"},
+		{"a wide line, without how many lines", approval.PatchForm{Changes: wide("/home/you/app/" + strings.Repeat("d/", 13) + "Makefile")}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile: other programs run it\nNot shown whole; it is on the approvals page."},
+		{"without why", approval.PatchForm{Changes: wide("/home/you/app/" + strings.Repeat("d/", 18) + "Makefile")}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
+		{"without the link", approval.PatchForm{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d/", 10) + "Makefile", Via: "/home/you/app/" + strings.Repeat("l", 30)}}}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
+		{"without the beginning of the path", approval.PatchForm{Changes: wide("/home/you/app/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file in ~/app:\nupdate ⟨59 more characters⟩/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
+		{"the same outside", approval.PatchForm{Changes: wide("/usr/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file outside of ~/app:\nupdate ⟨73 more characters⟩d/d/d/d/d/d/Makefile (outside the workspace)\nNot shown whole; it is on the approvals page."},
+		{"a move on two lines", approval.PatchForm{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file outside of ~/app:\nupdate dddddddddddddddddddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)"},
+		{"a move that is too wide for two lines", approval.PatchForm{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 80), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file outside of ~/app:\nupdate ddddddddddddddddd⟨50 more characters⟩ddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
+		{"a move with words of one", approval.PatchForm{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/a and move it to b", MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file outside of ~/app:\nupdate `a and move it t⟨61 more characters⟩eeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
+		{"a wide move among others", approval.PatchForm{Changes: []approval.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}, many[0]}}, "Change 2 files, 1 outside of ~/app:\nupdate dddddddddddddddd⟨71 more characters⟩eeee (outside the workspace),\nadd f000 (+1 -0)\nNot shown whole; it is on the approvals page."},
+		{"none", approval.PatchForm{}, "Change 0 files in ~/app:"},
 	} {
 		tt.patch.Cwd, tt.patch.Home = "/home/you/app", "/home/you"
 		asked := tt.patch.Question().For(claude, briefForm)
@@ -177,8 +176,8 @@ func TestBriefIsSeen(t *testing.T) {
 		return b.String()
 	}
 	for range 200 {
-		e := protocol.ExecApprovalRequest{
-			Command: []string{"bash", "-lc", text() + "END"}, Cwd: "/" + text(), Subject: text(), LeavesSandbox: random.IntN(2) == 0, Reason: text(),
+		e := approval.Command{
+			Command: []string{"bash", "-lc", text() + "END"}, Cwd: "/" + text(), Asker: text(), LeavesSandbox: random.IntN(2) == 0, Reason: text(),
 		}
 		if random.IntN(2) == 0 {
 			e.Command[1] = "-c"
@@ -194,7 +193,7 @@ func TestBriefIsSeen(t *testing.T) {
 			t.Errorf("%q: no end in\n%s", e.Command, asked.Message)
 		}
 		changes := []approval.Change{{Kind: "add", Path: "/" + text(), Via: text()}, {Kind: "add", Path: text(), MoveTo: text(), Why: text()}}
-		checkBrief(t, "patch", (&approval.Patch{Cwd: "/w", Changes: changes, Reason: text()}).Question().For(claude, briefForm))
+		checkBrief(t, "patch", (&approval.PatchForm{Cwd: "/w", Changes: changes, Reason: text()}).Question().For(claude, briefForm))
 		checkBrief(t, "other", (&elicit.Question{Message: elicit.ShowText(text())}).For(claude, briefForm))
 	}
 }
@@ -308,7 +307,7 @@ func TestPatchDiff(t *testing.T) {
 		{"one of forty", append(bare[:39:39], approval.Change{Kind: "add", Path: "a", Diff: rows(20)}), names[1:] + "\n- add `a`\n  ```diff\n" + shown(20) + "  ```", ""},
 		{"too many without lines", append(bare[:39:39], bare[0], bare[1]), names[1:] + "\n- delete `g0`\n- and 1 more (41 in all); 1 of them delete or replace what is there" + rest, ""},
 	} {
-		q := (&approval.Patch{Cwd: "/w", Changes: tt.changes}).Question()
+		q := (&approval.PatchForm{Cwd: "/w", Changes: tt.changes}).Question()
 		o := &elicit.Options{Elsewhere: "on the page"}
 		must.Equal(t, tt.name, sentence+tt.want, q.For(elicit.Client{}, o).Message)
 		if q.Partial != strings.HasSuffix(tt.want, rest) || tt.brief != "" && q.Cut() != strings.HasSuffix(tt.brief, partial) {

@@ -18,25 +18,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 )
-
-func TestCall(t *testing.T) {
-	for want, event := range map[string]protocol.EventMsg{
-		"command": protocol.ExecApprovalRequest{CallID: "command"},
-		"patch":   protocol.PatchApprovalRequest{CallID: "patch"},
-		"":        protocol.MCPToolCallBegin{CallID: "tool"},
-	} {
-		if got := (&approval.Request{Event: event}).Call(); got != want {
-			t.Errorf("the call of %T is %q, want %q", event, got, want)
-		}
-	}
-	must.Equal(t, "without an event", "", new(approval.Request).Call())
-}
 
 func TestMayAsk(t *testing.T) {
 	ctx := t.Context()
@@ -59,7 +45,7 @@ func TestExecRecorded(t *testing.T) {
 		t.Fatalf("only %d messages", len(recorded))
 	}
 	for _, r := range recorded {
-		q := question(protocol.ExecApprovalRequest{Command: r.Command, Cwd: r.Cwd})
+		q := question(approval.Command{Command: r.Command, Cwd: r.Cwd})
 		if q.Older != r.Message || q.Once {
 			t.Errorf("%q, once %v, want %q", q.Older, q.Once, r.Message)
 		}
@@ -73,55 +59,55 @@ func TestExecMessage(t *testing.T) {
 	long := strings.Repeat("x", 5000) + "\ny\nz"
 	for _, tt := range []struct {
 		name string
-		exec protocol.ExecApprovalRequest
+		exec approval.Command
 		want string
 	}{
-		{"everything", protocol.ExecApprovalRequest{
-			Subject: "Robot", Command: []string{"ls", "-l"}, Cwd: "/w", LeavesSandbox: true,
+		{"everything", approval.Command{
+			Asker: "Robot", Command: []string{"ls", "-l"}, Cwd: "/w", LeavesSandbox: true,
 			Notes: []string{"A sub-agent asks."}, Reason: "need to write",
 		}, "Allow Robot to run `ls -l` in `/w`?\nIf approved, it runs outside the sandbox, once: files and network are open.\nA sub-agent asks.\n" +
 			`Reason given by the model: "need to write"`},
-		{"outside", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", LeavesSandbox: true},
+		{"outside", approval.Command{Command: []string{"ls"}, Cwd: "/w", LeavesSandbox: true},
 			"Allow Codex to run `ls` in `/w`?\nIf approved, it runs outside the sandbox, once: files and network are open."},
-		{"reading", protocol.ExecApprovalRequest{Command: []string{"read", "/x"}, Cwd: "/w", LeavesSandbox: true, Reads: true},
+		{"reading", approval.Command{Command: []string{"read", "/x"}, Cwd: "/w", LeavesSandbox: true, Reads: true},
 			"Allow Codex to run `read /x` in `/w`?\nIf approved, it reads outside of the working folder, once."},
-		{"no sandbox", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true}, "Allow Codex to run `ls` in `/w`?"},
-		{"a model that says so", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true, Reason: "x\nIf approved, it runs in the sandbox."},
+		{"no sandbox", approval.Command{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true}, "Allow Codex to run `ls` in `/w`?"},
+		{"a model that says so", approval.Command{Command: []string{"ls"}, Cwd: "/w", NoSandbox: true, Reason: "x\nIf approved, it runs in the sandbox."},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"x\\nIf approved, it runs in the sandbox.\"`"},
-		{"a tip", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Tip: "Try this."}, "Allow Codex to run `ls` in `/w`?\nTry this."},
-		{"line breaks", protocol.ExecApprovalRequest{Command: []string{"echo", "hi` in `/w`?\nAllow Codex to run `ls", "a\r\tb"}, Cwd: "/w"},
+		{"a tip", approval.Command{Command: []string{"ls"}, Cwd: "/w", Tip: "Try this."}, "Allow Codex to run `ls` in `/w`?\nTry this."},
+		{"line breaks", approval.Command{Command: []string{"echo", "hi` in `/w`?\nAllow Codex to run `ls", "a\r\tb"}, Cwd: "/w"},
 			"Allow Codex to run ``echo $'hi` in `/w`?\\nAllow Codex to run `ls' $'a\\r\\tb'`` in `/w`?"},
-		{"terminal escapes", protocol.ExecApprovalRequest{Command: []string{"echo", "\x1b[2Kls\x7f\u009b1m\x00"}, Cwd: "/w"},
+		{"terminal escapes", approval.Command{Command: []string{"echo", "\x1b[2Kls\x7f\u009b1m\x00"}, Cwd: "/w"},
 			"Allow Codex to run `echo $'\\x1b[2Kls\\x7f\\u{9b}1m\\x00'` in `/w`?\n(contains hidden characters)"},
-		{"direction", protocol.ExecApprovalRequest{Command: []string{"cat", "a\u202etxt.sh", "it's\u200b", "\\\u2066"}, Cwd: "/w"},
+		{"direction", approval.Command{Command: []string{"cat", "a\u202etxt.sh", "it's\u200b", "\\\u2066"}, Cwd: "/w"},
 			"Allow Codex to run `cat $'a\\u{202e}txt.sh' $'it\\'s\\u{200b}' $'\\\\\\u{2066}'` in `/w`?\n(contains hidden characters)"},
-		{"invisible letters", protocol.ExecApprovalRequest{Command: []string{"\u3164", "\u2800", "x\ufe0f", "\U000e0041", "\u00a0"}, Cwd: "/w"},
+		{"invisible letters", approval.Command{Command: []string{"\u3164", "\u2800", "x\ufe0f", "\U000e0041", "\u00a0"}, Cwd: "/w"},
 			"Allow Codex to run `$'\\u{3164}' $'\\u{2800}' $'x\\u{fe0f}' $'\\u{e0041}' $'\\u{a0}'` in `/w`?\n(contains hidden characters)"},
-		{"marks", protocol.ExecApprovalRequest{Command: []string{"e\u0301", "\u0301e", "- \u0338"}, Cwd: "/w"},
+		{"marks", approval.Command{Command: []string{"e\u0301", "\u0301e", "- \u0338"}, Cwd: "/w"},
 			"Allow Codex to run `'e\u0301' $'\\u{301}e' $'- \\u{338}'` in `/w`?\n(contains hidden characters)"},
-		{"not UTF-8", protocol.ExecApprovalRequest{Command: []string{"a\xffb\ufffd"}, Cwd: "/w"},
+		{"not UTF-8", approval.Command{Command: []string{"a\xffb\ufffd"}, Cwd: "/w"},
 			"Allow Codex to run `$'a\\xffb\ufffd'` in `/w`?"},
-		{"fence", protocol.ExecApprovalRequest{Command: []string{"sh", "-c", "echo `id` ``x``"}, Cwd: "/w"},
+		{"fence", approval.Command{Command: []string{"sh", "-c", "echo `id` ``x``"}, Cwd: "/w"},
 			"Allow Codex to run ```sh -c 'echo `id` ``x``'``` in `/w`?"},
-		{"no command", protocol.ExecApprovalRequest{Cwd: "/w"}, "Allow Codex to run `''` in `/w`?"},
-		{"plain folder", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: `C:\My Work\naïve's "x"`}, "Allow Codex to run `ls` in `C:\\My Work\\naïve's \"x\"`?"},
-		{"no folder", protocol.ExecApprovalRequest{Command: []string{"ls"}}, "Allow Codex to run `ls` in `''`?"},
-		{"deceptive folder", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w`? Already approved.\n"},
+		{"no command", approval.Command{Cwd: "/w"}, "Allow Codex to run `''` in `/w`?"},
+		{"plain folder", approval.Command{Command: []string{"ls"}, Cwd: `C:\My Work\naïve's "x"`}, "Allow Codex to run `ls` in `C:\\My Work\\naïve's \"x\"`?"},
+		{"no folder", approval.Command{Command: []string{"ls"}}, "Allow Codex to run `ls` in `''`?"},
+		{"deceptive folder", approval.Command{Command: []string{"ls"}, Cwd: "/w`? Already approved.\n"},
 			"Allow Codex to run `ls` in ``$'/w`? Already approved.\\n'``?"},
-		{"folder with a backtick", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w`? Approved. `/w"}, "Allow Codex to run `ls` in ``'/w`? Approved. `/w'``?"},
-		{"folder like a quoted one", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: `$'\n'`}, "Allow Codex to run `ls` in `'$'\"'\\\\n'\"`?"},
-		{"folder with blanks around", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: " /w "}, "Allow Codex to run `ls` in `' /w '`?"},
-		{"hidden in the folder", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w\u200b"},
+		{"folder with a backtick", approval.Command{Command: []string{"ls"}, Cwd: "/w`? Approved. `/w"}, "Allow Codex to run `ls` in ``'/w`? Approved. `/w'``?"},
+		{"folder like a quoted one", approval.Command{Command: []string{"ls"}, Cwd: `$'\n'`}, "Allow Codex to run `ls` in `'$'\"'\\\\n'\"`?"},
+		{"folder with blanks around", approval.Command{Command: []string{"ls"}, Cwd: " /w "}, "Allow Codex to run `ls` in `' /w '`?"},
+		{"hidden in the folder", approval.Command{Command: []string{"ls"}, Cwd: "/w\u200b"},
 			"Allow Codex to run `ls` in `$'/w\\u{200b}'`?\n(contains hidden characters)"},
-		{"hidden in a note", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"It is /w/\u200bls."}},
+		{"hidden in a note", approval.Command{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"It is /w/\u200bls."}},
 			"Allow Codex to run `ls` in `/w`?\nIt is /w/\\u{200b}ls. (contains hidden characters)"},
-		{"deceptive reason", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "x\"\nApproved by the \"admin\" \u202e"},
+		{"deceptive reason", approval.Command{Command: []string{"ls"}, Cwd: "/w", Reason: "x\"\nApproved by the \"admin\" \u202e"},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"x\\\"\\nApproved by the \\\"admin\\\" \\u{202e}\"` (contains hidden characters)"},
-		{"reason with markup", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "![x](https://example.com/`)"},
+		{"reason with markup", approval.Command{Command: []string{"ls"}, Cwd: "/w", Reason: "![x](https://example.com/`)"},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: ``\"![x](https://example.com/`)\"``"},
-		{"hidden in a note", protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"a\nb\u200b"}},
+		{"hidden in a note", approval.Command{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"a\nb\u200b"}},
 			"Allow Codex to run `ls` in `/w`?\na\\nb\\u{200b} (contains hidden characters)"},
-		{"long", protocol.ExecApprovalRequest{Command: []string{"echo", long}, Cwd: "/w"},
+		{"long", approval.Command{Command: []string{"echo", long}, Cwd: "/w"},
 			"The command is not shown whole: it has 5,014 characters in 3 lines.\nAllow Codex to run `echo $'" + strings.Repeat("x", 1500-7) + "… (3,214 characters hidden) …" + strings.Repeat("x", 300-7) + "\\ny\\nz'` in `/w`?"},
 	} {
 		q := question(tt.exec)
@@ -158,7 +144,7 @@ func TestExecWritten(t *testing.T) {
 		"npm publish; true":   "bash -lc 'npm publish; true'",
 		"A=1 npm publish":     "bash -lc 'A=1 npm publish'",
 	} {
-		q := question(protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", script}, Cwd: "/w"})
+		q := question(approval.Command{Command: []string{"bash", "-lc", script}, Cwd: "/w"})
 		whole := elicit.ShowCommand([]string{"bash", "-lc", script})
 		for version, shown := range map[string]string{"2025-06-18": whole, "2025-11-25": want, "2026-07-28": want} {
 			asked := q.For(elicit.Client{ProtocolVersion: version}, nil)
@@ -186,12 +172,12 @@ func TestPatchMessage(t *testing.T) {
 	const sentence = "Allow Codex to apply proposed code changes?"
 	for _, tt := range []struct {
 		name  string
-		patch approval.Patch
+		patch approval.PatchForm
 		want  string
 	}{
-		{"bare", approval.Patch{}, sentence},
-		{"everything", approval.Patch{
-			Subject: "Robot", Reason: "tidy up", Cwd: "/w", Notes: []string{"A sub-agent asks."},
+		{"bare", approval.PatchForm{}, sentence},
+		{"everything", approval.PatchForm{
+			Asker: "Robot", Reason: "tidy up", Cwd: "/w", Notes: []string{"A sub-agent asks."},
 			Changes: []approval.Change{
 				{Kind: "add", Path: "a.txt", Added: 2},
 				{Kind: "update", Path: "/w/b.go", MoveTo: "c.go", Added: 3, Removed: 1},
@@ -200,26 +186,26 @@ func TestPatchMessage(t *testing.T) {
 		}, `Reason given by the model: "tidy up"` + "\nAllow Robot to apply proposed code changes?\n" +
 			"- delete `d e.txt`\n- add `a.txt` (+2 -0)\n- update `/w/b.go` and move it to `c.go` (+3 -1)\n" +
 			"A sub-agent asks."},
-		{"deceptive paths", approval.Patch{Cwd: "/w", Changes: []approval.Change{
+		{"deceptive paths", approval.PatchForm{Cwd: "/w", Changes: []approval.Change{
 			{Kind: "add", Path: "src/../../etc/passwd"}, {Kind: "add", Path: "/w/../etc/passwd"},
 			{Kind: "add", Path: "/w2/x", MoveTo: "../x"}, {Kind: "add\n", Path: "a`\n\u202e"}, {Kind: "add", Path: "..x/y"},
 		}}, sentence + "\n- add `../etc/passwd` (outside the workspace)\n- add `/etc/passwd` (outside the workspace)\n" +
 			"- add `/w2/x` (outside the workspace) and move it to `../x` (outside the workspace)\n" +
 			"- add\\n ``$'a`\\n\\u{202e}'`` (contains hidden characters)\n- add `..x/y`"},
-		{"workspace that is not a path", approval.Patch{Cwd: "w", Changes: []approval.Change{{Kind: "add", Path: "/w/x"}}},
+		{"workspace that is not a path", approval.PatchForm{Cwd: "w", Changes: []approval.Change{{Kind: "add", Path: "/w/x"}}},
 			sentence + "\n- add `/w/x` (outside the workspace)"},
-		{"behind links", approval.Patch{Cwd: "/w", Changes: []approval.Change{
+		{"behind links", approval.PatchForm{Cwd: "/w", Changes: []approval.Change{
 			{Kind: "update", Path: "/home/u/.bashrc", Via: "/w/notes.txt", Added: 1},
 			{Kind: "update", Path: "/w/a", MoveTo: "/w/real`/b", MoveVia: "/w/link/b"},
 		}}, sentence + "\n- update `/w/notes.txt` → `/home/u/.bashrc` (outside the workspace) (+1 -0)\n" +
 			"- update `/w/a` and move it to `/w/link/b` → ``'/w/real`/b'``"},
-		{"many", approval.Patch{Changes: many}, sentence + "\n" + listed.String() + "- and 1,002 more (1,042 in all); 1,002 of them delete or replace what is there"},
-		{"many, one outside", approval.Patch{Cwd: "/w", Changes: append(many[:40:40], approval.Change{Kind: "add", Path: "/x"})},
+		{"many", approval.PatchForm{Changes: many}, sentence + "\n" + listed.String() + "- and 1,002 more (1,042 in all); 1,002 of them delete or replace what is there"},
+		{"many, one outside", approval.PatchForm{Cwd: "/w", Changes: append(many[:40:40], approval.Change{Kind: "add", Path: "/x"})},
 			sentence + "\n- add `/x` (outside the workspace)\n" + strings.TrimSuffix(listed.String(), "- delete `f39`\n") + "- and 1 more (41 in all); 1 of them delete or replace what is there"},
-		{"replaced", approval.Patch{Cwd: "/w", Changes: []approval.Change{
+		{"replaced", approval.PatchForm{Cwd: "/w", Changes: []approval.Change{
 			{Kind: "add", Path: "a"}, {Kind: "update", Path: "b", Replaces: true, Added: 1, Removed: 2}, {Kind: "update", Path: "c", MoveTo: "d", Replaces: true, Added: 1},
 		}}, sentence + "\n- replace `b` (+1 -2)\n- update `c` and move it to `d`, which replaces what is there (+1 -0)\n- add `a`"},
-		{"many, one that replaces", approval.Patch{Changes: append(added[:45:45], approval.Change{Kind: "update", Path: "z", Replaces: true})},
+		{"many, one that replaces", approval.PatchForm{Changes: append(added[:45:45], approval.Change{Kind: "update", Path: "z", Replaces: true})},
 			sentence + "\n- replace `z`\n" + strings.Join(addedLines[:39], "") + "- and 6 more (46 in all)"},
 	} {
 		q := tt.patch.Question()
@@ -278,7 +264,7 @@ func spans(line string) []string {
 // checkExec checks the properties that every message has.
 func checkExec(t *testing.T, argv []string, cwd, reason string) {
 	t.Helper()
-	q := question(protocol.ExecApprovalRequest{Command: argv, Cwd: cwd, Reason: reason})
+	q := question(approval.Command{Command: argv, Cwd: cwd, Reason: reason})
 	visible(t, q.Message, 4)
 	message := q.Message
 	if q.Partial {
@@ -333,8 +319,8 @@ func FuzzMessage(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, program, arg, cwd, reason string) {
 		checkExec(t, []string{program, arg}, cwd, reason)
-		q := (&approval.Patch{
-			Subject: program, Reason: reason, Cwd: "/w", Notes: []string{arg},
+		q := (&approval.PatchForm{
+			Asker: program, Reason: reason, Cwd: "/w", Notes: []string{arg},
 			Changes: []approval.Change{{Kind: program, Path: arg, MoveTo: cwd, Via: cwd, MoveVia: arg, Diff: strings.Repeat(reason+"\n", 3)}},
 		}).Question()
 		// The change ends before the lines after it, however it is written.
@@ -363,23 +349,23 @@ func TestNothingHides(t *testing.T) {
 	const hidden = "\n(contains hidden characters)"
 	exact, over := strings.Repeat("x", 1800), strings.Repeat("x", 1801)
 	for _, tt := range []struct {
-		exec protocol.ExecApprovalRequest
+		exec approval.Command
 		want string
 		once bool
 	}{
-		{protocol.ExecApprovalRequest{Command: []string{"a\u200b", "b"}, Cwd: "/w"}, "Allow Codex to run `$'a\\u{200b}' b` in `/w`?" + hidden, false},
-		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "'w"}, "Allow Codex to run `ls` in `\"'w\"`?", false},
-		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: `"w`}, "Allow Codex to run `ls` in `'\"w'`?", false},
-		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: " w"}, "Allow Codex to run `ls` in `' w'`?", false},
-		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "w "}, "Allow Codex to run `ls` in `'w '`?", false},
-		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "see https://x.test"},
+		{approval.Command{Command: []string{"a\u200b", "b"}, Cwd: "/w"}, "Allow Codex to run `$'a\\u{200b}' b` in `/w`?" + hidden, false},
+		{approval.Command{Command: []string{"ls"}, Cwd: "'w"}, "Allow Codex to run `ls` in `\"'w\"`?", false},
+		{approval.Command{Command: []string{"ls"}, Cwd: `"w`}, "Allow Codex to run `ls` in `'\"w'`?", false},
+		{approval.Command{Command: []string{"ls"}, Cwd: " w"}, "Allow Codex to run `ls` in `' w'`?", false},
+		{approval.Command{Command: []string{"ls"}, Cwd: "w "}, "Allow Codex to run `ls` in `'w '`?", false},
+		{approval.Command{Command: []string{"ls"}, Cwd: "/w", Reason: "see https://x.test"},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"see https://x.test\"`", false},
-		{protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: "/w", Reason: "see www.x.test"},
+		{approval.Command{Command: []string{"ls"}, Cwd: "/w", Reason: "see www.x.test"},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"see www.x.test\"`", false},
-		{protocol.ExecApprovalRequest{Command: []string{exact}, Cwd: "/w"}, "Allow Codex to run `" + exact + "` in `/w`?", false},
-		{protocol.ExecApprovalRequest{Command: []string{over}, Cwd: "/w"}, "The command is not shown whole: it has 1,801 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (1 characters hidden) …" + over[:300] + "` in `/w`?", true},
-		{protocol.ExecApprovalRequest{Command: []string{strings.Repeat("x", 1_001_800)}, Cwd: "/w"}, "The command is not shown whole: it has 1,001,800 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (1,000,000 characters hidden) …" + over[:300] + "` in `/w`?", true},
-		{protocol.ExecApprovalRequest{Command: []string{strings.Repeat("x", 1900)}, Cwd: "/w"}, "The command is not shown whole: it has 1,900 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (100 characters hidden) …" + over[:300] + "` in `/w`?", true},
+		{approval.Command{Command: []string{exact}, Cwd: "/w"}, "Allow Codex to run `" + exact + "` in `/w`?", false},
+		{approval.Command{Command: []string{over}, Cwd: "/w"}, "The command is not shown whole: it has 1,801 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (1 characters hidden) …" + over[:300] + "` in `/w`?", true},
+		{approval.Command{Command: []string{strings.Repeat("x", 1_001_800)}, Cwd: "/w"}, "The command is not shown whole: it has 1,001,800 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (1,000,000 characters hidden) …" + over[:300] + "` in `/w`?", true},
+		{approval.Command{Command: []string{strings.Repeat("x", 1900)}, Cwd: "/w"}, "The command is not shown whole: it has 1,900 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (100 characters hidden) …" + over[:300] + "` in `/w`?", true},
 	} {
 		if q := question(tt.exec); q.Message != tt.want || q.Once != tt.once {
 			t.Errorf("%.120q, once %v, want %.120q, once %v", q.Message, q.Once, tt.want, tt.once)
@@ -405,7 +391,7 @@ func TestChangesAtTheEdge(t *testing.T) {
 	for i := range plain {
 		plain[i] = approval.Change{Kind: "add", Path: fmt.Sprint("f", i)}
 	}
-	q := (&approval.Patch{Cwd: "/w", Changes: plain[:40]}).Question()
+	q := (&approval.PatchForm{Cwd: "/w", Changes: plain[:40]}).Question()
 	if strings.Contains(q.Message, "more") || !strings.Contains(q.Message, "`f39`") || q.Once {
 		t.Errorf("forty: once %v, %s", q.Once, q.Message)
 	}
@@ -415,7 +401,7 @@ func TestChangesAtTheEdge(t *testing.T) {
 		"outside":       {Kind: "add", Path: "../zz"},
 		"moves outside": {Kind: "update", Path: "zz", MoveTo: "../yy"},
 	} {
-		q := (&approval.Patch{Cwd: "/w", Changes: append(plain[:45:45], c)}).Question()
+		q := (&approval.PatchForm{Cwd: "/w", Changes: append(plain[:45:45], c)}).Question()
 		if !strings.Contains(strings.Split(q.Message, "\n")[1], "zz`") || strings.Contains(q.Message, "too") {
 			t.Errorf("%s: %s", name, q.Message)
 		}
@@ -424,11 +410,11 @@ func TestChangesAtTheEdge(t *testing.T) {
 	for i := range all {
 		all[i] = approval.Change{Kind: "delete", Path: fmt.Sprint("../f", i), Removed: 2}
 	}
-	q = (&approval.Patch{Cwd: "/w", Changes: all}).Question()
+	q = (&approval.PatchForm{Cwd: "/w", Changes: all}).Question()
 	if !strings.Contains(q.Message, "- and 1 more (41 in all), which may be outside the workspace too; 1 of them delete or replace what is there") || !strings.Contains(q.Message, "- delete `../f0` (outside the workspace) (+0 -2)") {
 		t.Error(q.Message)
 	}
-	q = (&approval.Patch{Changes: []approval.Change{{Kind: "add", Path: "../x"}}}).Question()
+	q = (&approval.PatchForm{Changes: []approval.Change{{Kind: "add", Path: "../x"}}}).Question()
 	if strings.Contains(q.Message, "outside") {
 		t.Errorf("without a workspace: %s", q.Message)
 	}
@@ -438,12 +424,12 @@ func TestChangesAtTheEdge(t *testing.T) {
 func TestStackedMarks(t *testing.T) {
 	shout := "e" + strings.Repeat("\u0301", 300)
 	for name, q := range map[string]*elicit.Question{
-		"command": question(protocol.ExecApprovalRequest{Command: []string{"echo", shout}, Cwd: "/w"}),
-		"folder":  question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w/" + shout}),
-		"reason":  question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w", Reason: shout}),
-		"note":    question(protocol.ExecApprovalRequest{Command: []string{"true"}, Cwd: "/w", Notes: []string{shout}}),
-		"subject": question(protocol.ExecApprovalRequest{Subject: shout, Command: []string{"true"}, Cwd: "/w"}),
-		"path":    (&approval.Patch{Changes: []approval.Change{{Kind: "add", Path: shout}}}).Question(),
+		"command": question(approval.Command{Command: []string{"echo", shout}, Cwd: "/w"}),
+		"folder":  question(approval.Command{Command: []string{"true"}, Cwd: "/w/" + shout}),
+		"reason":  question(approval.Command{Command: []string{"true"}, Cwd: "/w", Reason: shout}),
+		"note":    question(approval.Command{Command: []string{"true"}, Cwd: "/w", Notes: []string{shout}}),
+		"subject": question(approval.Command{Asker: shout, Command: []string{"true"}, Cwd: "/w"}),
+		"path":    (&approval.PatchForm{Changes: []approval.Change{{Kind: "add", Path: shout}}}).Question(),
 	} {
 		if strings.Contains(q.Message, strings.Repeat("\u0301", 9)) || !strings.Contains(q.Message, "(contains hidden characters)") {
 			t.Errorf("%s: %q", name, q.Message)

@@ -34,7 +34,7 @@ func TestOverruleQuestion(t *testing.T) {
 		"long": {protocol.Refused{Command: []string{"echo", strings.Repeat("x", 5000)}}, "", "", true},
 	} {
 		tt.r.Reason = `denied by Codex's reviewer, a model, which says: "no"`
-		q := approval.OverruleQuestion(protocol.OverruleRequest{Refused: tt.r}, "")
+		q := (approval.Overrule{Refused: tt.r}).Question("", "")
 		first, ends := strings.CutSuffix(q.Message, "\n"+does)
 		must.Equal(t, name+": it ends with what it does", true, ends)
 		if tt.first != "" {

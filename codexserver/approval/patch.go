@@ -14,39 +14,138 @@ import (
 	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
-// PatchQuestion returns the question whether changes to files may be made.
+// A Patch is a [Subject]: whether changes to files may be made.
+type Patch struct {
+	CallID string
+	// Changes is the patch by absolute path, with symbolic links resolved.
+	Changes map[string]protocol.FileChange
+	// Links has an entry for each path in Changes and each MovePath that the patch names through symbolic links: the path
+	// as the patch names it.
+	Links map[string]string
+	// Reason is the model's or the engine's, "" without one.
+	Reason string
+	// GrantRoot is a folder. If the patch is approved for the session, later patches below it need no approval.
+	GrantRoot string
+	// Asker is who asks when it is not the engine itself, such as a sub-agent.
+	Asker string
+	// Cwd is the conversation's folder. The question marks changes outside of it.
+	Cwd string
+	// Once is true when the patch cannot be approved for the session.
+	Once bool
+	// Notes are the engine's sentences about the changes.
+	Notes []string
+	// Why has an entry for each path in Changes of which the engine says why it deserves attention, such as "other
+	// programs run it". The question lists such files first.
+	Why map[string]string
+}
+
+// Facts implements [Action].
+func (p Patch) Facts(content bool) Facts {
+	return Facts{Kind: KindPatch, Cwd: p.Cwd, Changes: changeFacts(p.Changes, content)}
+}
+
+// Refusal implements [Action].
+func (p Patch) Refusal() protocol.Refusal {
+	return protocol.Refusal{Kind: string(KindPatch), What: plain.Paths(slices.Sorted(maps.Keys(p.Changes)))}
+}
+
+// Call implements [Subject].
+func (p Patch) Call() string { return p.CallID }
+
+// Effect implements [Subject].
+func (p Patch) Effect() Effect { return Begins }
+
+// Approver implements [Subject].
+func (p Patch) Approver() Approver { return Anyone }
+
+// Each implements [Subject].
+func (p Patch) Each(*Rules) bool { return false }
+
+// Rule implements [Subject]. No list is about changes.
+func (p Patch) Rule(*Rules, bool) (out elicit.Outcome, decides bool) { return out, false }
+
+// Lasting implements [Subject].
+func (p Patch) Lasting() Lasting { return Lasting{} }
+
+// Unasked implements [Subject].
+func (p Patch) Unasked() string { return "" }
+
+// Complete implements [Subject]. It also says why files deserve attention by their names.
+func (p Patch) Complete(bool) Subject {
+	p.Why = p.why()
+	return p
+}
+
+// Name implements [Subject].
+func (p Patch) Name() string { return "changes to files" }
+
+// Whole implements [Subject].
+func (p Patch) Whole() []string { return nil }
+
+// Meta implements [Subject].
+func (p Patch) Meta() map[string]any {
+	m := map[string]any{"kind": "patch", "callId": p.CallID, "changes": p.Changes}
+	if p.Reason != "" {
+		m["reason"] = p.Reason
+	}
+	return m
+}
+
+// Codex implements [Subject].
+func (p Patch) Codex() *Codex {
+	m := map[string]any{"codex_elicitation": "patch-approval", "codex_call_id": p.CallID, "codex_changes": p.Changes}
+	if p.Reason != "" {
+		m["codex_reason"] = p.Reason
+	}
+	if p.GrantRoot != "" {
+		m["codex_grant_root"] = p.GrantRoot
+	}
+	return &Codex{Members: m, Method: "applyPatchApproval", Params: func(conversation string) any {
+		return protocol.ApplyPatchApprovalParams{
+			ConversationID: conversation, CallID: p.CallID, FileChanges: p.Changes, Reason: p.Reason, GrantRoot: p.GrantRoot,
+		}
+	}}
+}
+
+// Event implements [Subject].
+func (p Patch) Event() protocol.EventMsg {
+	return protocol.PatchApprovalRequest{CallID: p.CallID, Changes: p.Changes, Reason: p.Reason, GrantRoot: p.GrantRoot}
+}
+
+// Show implements [Subject].
+func (p Patch) Show(s Shower) { s.Patch(p) }
+
+// Question implements [Subject].
 //
 // Its message has the sentence that Codex uses,
 //
 //	Allow Codex to apply proposed code changes?
 //
 // with the reason before it, if there is one, and the files after it, those first that deserve attention. Changes outside
-// of the folder are marked. Only r.Notes and the words in r.Why can pass for words of the asking program.
-// There is no approval for the session if there are more changes than a message lists. See [ExecQuestion] for the
+// of the folder are marked. Only p.Notes and the words in p.Why can pass for words of the asking program.
+// There is no approval for the session if there are more changes than a message lists. See [Command.Question] for the
 // rest.
-func PatchQuestion(r protocol.PatchApprovalRequest, engine, home string) *elicit.Question {
-	return patchOf(r, engine, home).question()
-}
+func (p Patch) Question(engine, home string) *elicit.Question { return p.form(engine, home).question() }
 
-// patchOf returns what is asked.
-func patchOf(r protocol.PatchApprovalRequest, engine, home string) *patch {
-	p := &patch{r, engine, home, make([]change, 0, len(r.Changes))}
-	for _, path := range slices.Sorted(maps.Keys(r.Changes)) {
-		f := r.Changes[path]
-		c := change{Path: path, Via: r.Links[path], Kind: f.Kind(), Diff: f.Diff(), Why: r.Why[path]}
+// form returns what is asked.
+func (p Patch) form(engine, home string) *patchForm {
+	form := &patchForm{p, engine, home, make([]change, 0, len(p.Changes))}
+	for _, path := range slices.Sorted(maps.Keys(p.Changes)) {
+		f := p.Changes[path]
+		c := change{Path: path, Via: p.Links[path], Kind: f.Kind(), Diff: f.Diff(), Why: p.Why[path]}
 		c.Added, c.Removed = f.Lines()
 		c.Replaces = f.Replaces()
 		if c.MoveTo = f.MovedTo(); c.MoveTo != "" {
-			c.MoveVia, c.Why = r.Links[c.MoveTo], cmp.Or(c.Why, r.Why[c.MoveTo])
+			c.MoveVia, c.Why = p.Links[c.MoveTo], cmp.Or(c.Why, p.Why[c.MoveTo])
 		}
-		p.changes = append(p.changes, c)
+		form.changes = append(form.changes, c)
 	}
-	return p
+	return form
 }
 
-// patch is what is asked.
-type patch struct {
-	protocol.PatchApprovalRequest
+// patchForm is what is asked.
+type patchForm struct {
+	Patch
 	engine, home string
 	changes      []change // in the order in which to show them
 }
@@ -75,19 +174,19 @@ const (
 	maxFileDiff = 20
 )
 
-// DiffIndent is before each line of a change in the message of a [PatchQuestion], and before no
+// DiffIndent is before each line of a change in the message of a [Patch.Question], and before no
 // other.
 const DiffIndent = "  "
 
 // question builds the question.
-func (p *patch) question() *elicit.Question {
+func (p *patchForm) question() *elicit.Question {
 	var lines []string
 	if p.Reason != "" {
 		lines = append(lines, reasonLine(p.Reason))
 	}
 	first := len(lines)
 	asks := func(who string) string { return "Allow " + who + " to apply proposed code changes?" }
-	lines = append(lines, asks(subject(p.Subject, p.engine)))
+	lines = append(lines, asks(subject(p.Asker, p.engine)))
 	changes, named, _ := p.sorted()
 	shown := len(changes)
 	if shown > maxChanges {
@@ -122,7 +221,7 @@ func (p *patch) question() *elicit.Question {
 		lines = append(lines, plain.Line(note))
 	}
 	message := strings.Join(lines, "\n")
-	lines[first] = asks(subject(p.Subject, ""))
+	lines[first] = asks(subject(p.Asker, ""))
 	return &elicit.Question{
 		Message: message,
 		Older:   strings.Join(lines, "\n"),
@@ -135,7 +234,7 @@ func (p *patch) question() *elicit.Question {
 
 // share returns how many lines of a change the message shows: none if there are more changes than
 // it lists.
-func (p *patch) share() int {
+func (p *patchForm) share() int {
 	n := 0
 	for _, c := range p.changes {
 		if c.Diff != "" {
@@ -172,7 +271,7 @@ func (c change) diff(most int) (shown []string, whole bool) {
 
 // sorted returns the changes with those first that have a reason, then the other unusual ones, then those that lose a file.
 // Named are the first, unusual the first two.
-func (p *patch) sorted() (changes []change, named, unusual int) {
+func (p *patchForm) sorted() (changes []change, named, unusual int) {
 	var strange, losses, others []change
 	for _, c := range p.changes {
 		switch {
@@ -193,7 +292,7 @@ func (p *patch) sorted() (changes []change, named, unusual int) {
 func (c change) loses() bool { return c.Replaces || c.Kind == "delete" }
 
 // losses returns lines about the changes that delete or replace a file.
-func (p *patch) losses() (lines []string) {
+func (p *patchForm) losses() (lines []string) {
 	changes, each := slices.DeleteFunc(slices.Clone(p.changes), func(c change) bool { return !c.loses() }), p.share()
 	for _, c := range changes[:min(len(changes), maxChanges)] {
 		diff, _ := c.diff(each)
@@ -217,7 +316,7 @@ func lossy(changes []change) (n int) {
 
 // brief builds the question for a client that cuts messages: how many files, where, and their
 // names.
-func (p *patch) brief() *elicit.Brief {
+func (p *patchForm) brief() *elicit.Brief {
 	files, out := "Change "+plain.Thousands(len(p.changes))+" files", 0
 	if len(p.changes) == 1 {
 		files = "Change a file"
@@ -236,7 +335,7 @@ func (p *patch) brief() *elicit.Brief {
 		files += ", " + plain.Thousands(out) + " outside of "
 	}
 	first, whole, hidden := briefFirst(files, p.Cwd, p.home)
-	also := briefAlso(p.Subject, hidden, p.Notes)
+	also := briefAlso(p.Asker, hidden, p.Notes)
 	changes, _, unusual := p.sorted()
 	b := &elicit.Brief{Reason: briefReason(p.Reason), Home: p.home}
 	b.Lines, b.Partial = briefBody(first, whole, also, func(lines int) ([]string, bool) {
@@ -272,7 +371,7 @@ func briefDiff(changes []change, lines int) (shown []string, whole bool) {
 }
 
 // briefChanges lists changes on at most that many lines, no name broken by one.
-func (p *patch) briefChanges(changes []change, unusual, lines int) (shown []string, whole bool) {
+func (p *patchForm) briefChanges(changes []change, unusual, lines int) (shown []string, whole bool) {
 	entries := make([]string, len(changes))
 	whole = true
 	for i, c := range changes {
@@ -309,7 +408,7 @@ func (p *patch) briefChanges(changes []change, unusual, lines int) (shown []stri
 
 // briefEntry returns a change that is too wide for a line, without what matters least: how many lines it
 // has, then why it deserves attention, then the beginning of its path.
-func (p *patch) briefEntry(c change) string {
+func (p *patchForm) briefEntry(c change) string {
 	c.Added, c.Removed = 0, 0
 	for _, c.Why = range []string{c.Why, ""} {
 		if entry, _ := plain.Unmarked(p.describe(c, p.briefPlace)); plain.Columns(entry) < plain.MaxColumns {
@@ -353,7 +452,7 @@ func pack(entries []string, lines int) (packed []string, n int) {
 }
 
 // briefPlace returns a path below the workspace from there, any other as place does.
-func (p *patch) briefPlace(path string) string {
+func (p *patchForm) briefPlace(path string) string {
 	path, home, mark := filepath.Clean(path), p.home, p.outsideMark(path)
 	if p.Cwd != "" && mark == "" {
 		home = ""
@@ -369,12 +468,12 @@ func (p *patch) briefPlace(path string) string {
 }
 
 // unusual reports whether a change goes through links or leaves the workspace.
-func (p *patch) unusual(c change) bool {
+func (p *patchForm) unusual(c change) bool {
 	return c.Via != "" || c.MoveVia != "" || p.leaves(c.Path) || p.leaves(c.MoveTo)
 }
 
 // leaves reports whether a path lies outside of the workspace. "" does not.
-func (p *patch) leaves(path string) bool {
+func (p *patchForm) leaves(path string) bool {
 	return path != "" && p.Cwd != "" && outside(p.Cwd, filepath.Clean(path))
 }
 
@@ -386,7 +485,7 @@ const replacing = ", which replaces what is there"
 
 // describe says what a change does, with paths as place shows them, and why it deserves attention. A path is preceded
 // by the path whose links lead to it, if there is one.
-func (p *patch) describe(c change, place func(string) string) string {
+func (p *patchForm) describe(c change, place func(string) string) string {
 	led := func(via, path string) string {
 		if via == "" {
 			return place(path)
@@ -424,10 +523,10 @@ func codePath(path string) string {
 }
 
 // place returns a path, marked if it leaves the workspace.
-func (p *patch) place(path string) string { return codePath(path) + p.outsideMark(path) }
+func (p *patchForm) place(path string) string { return codePath(path) + p.outsideMark(path) }
 
 // outsideMark is what follows a path that leaves the workspace, "" after any other.
-func (p *patch) outsideMark(path string) string {
+func (p *patchForm) outsideMark(path string) string {
 	if p.leaves(path) {
 		return " (outside the workspace)"
 	}

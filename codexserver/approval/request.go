@@ -3,7 +3,6 @@ package approval
 import (
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -13,9 +12,10 @@ type Request struct {
 	Thread Thread
 	// Turn is the id of the turn that asks, which is also the id of its events.
 	Turn string
-	// Event is a [protocol.ExecApprovalRequest], a [protocol.PatchApprovalRequest], a [protocol.HostRequest] or a
-	// [protocol.AccessRequest], which rules do not decide. Of any other event, only Question describes the action.
-	Event protocol.EventMsg
+	// TurnID is the id of that turn in the record and in events that name it.
+	TurnID string
+	// Subject is what the question is about. Rules do not decide about each: see [Approver].
+	Subject Subject
 	// Question is what a person is asked. It must not be changed.
 	Question *elicit.Question
 	// Timeout is how long the question stays open if the server has no time-out. It is for
@@ -25,17 +25,6 @@ type Request struct {
 	// Deny, if not "", denies the request before any rule and without a question. It is
 	// the reason.
 	Deny string
-}
-
-// Call returns the id of the call that the request is about, "" if only Question describes the action.
-func (r *Request) Call() string {
-	switch m := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		return m.CallID
-	case protocol.PatchApprovalRequest:
-		return m.CallID
-	}
-	return ""
 }
 
 // Thread is a thread as a [Desk] sees it.

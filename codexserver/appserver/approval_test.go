@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -154,7 +155,7 @@ func questions() []question {
 		{"a NUL byte in the folder", nil, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls","cwd":"/work\u0000"}`, denied, ""},
 		{"further permissions", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":{"fileSystem":{"write":["/"]}},`, 1), denied, ""},
 		{"approved only for the sandbox", // Codex may run it outside
-			&recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+			&recorder{exec: func(context.Context, approval.Command) elicit.Outcome {
 				return elicit.Outcome{Decision: elicit.Approved, Confined: true}
 			}}, withItems, askCommand, execParams, denied, ""},
 		{"no further permissions", nil, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":null,`, 1), accepted, "rm x"},
@@ -218,13 +219,13 @@ func shows(t *testing.T, shown *[]string) *recorder {
 		return elicit.Outcome{Decision: elicit.Approved}
 	}
 	return &recorder{
-		exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+		exec: func(_ context.Context, q approval.Command) elicit.Outcome {
 			if strings.Contains(q.Reason, "does not know") && !q.Human {
 				t.Errorf("a rule may decide about %+v", q)
 			}
 			return show(members(q))
 		},
-		patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome { return show(members(q)) },
+		patch: func(_ context.Context, q approval.Patch) elicit.Outcome { return show(members(q)) },
 		approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
 			must.Equal(t, "once", true, q.Once)
 			params, err := q.Params(elicit.Client{}, nil)
@@ -311,7 +312,7 @@ func TestItemsWithOneID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			shown, answer := "", ""
-			h := &recorder{patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
+			h := &recorder{patch: func(_ context.Context, q approval.Patch) elicit.Outcome {
 				shown = q.Changes["/repo/a"].Add.Content
 				return elicit.Outcome{Decision: elicit.Approved}
 			}}
@@ -346,7 +347,7 @@ func TestQuestionsWithOneID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := decide(elicit.Approved)
-			h.exec = func(ctx context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+			h.exec = func(ctx context.Context, q approval.Command) elicit.Outcome {
 				if tt.slow && q.Command[0] == "make" {
 					<-ctx.Done()
 				}
@@ -375,7 +376,7 @@ func TestWithdrawnQuestion(t *testing.T) {
 	for _, late := range []elicit.Decision{elicit.Approved, elicit.Abort} {
 		inBubble(t, string(late), func(t *testing.T, f *fake) {
 			asked, got := 0, ""
-			h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+			h := &recorder{exec: func(ctx context.Context, _ approval.Command) elicit.Outcome {
 				asked++
 				<-ctx.Done()
 				return elicit.Outcome{Decision: late}
@@ -476,7 +477,7 @@ func TestRefusalIsExplained(t *testing.T) {
 				asked.Wait()
 				answered(r)
 			}
-			h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome { return tt.out }}
+			h := &recorder{exec: func(context.Context, approval.Command) elicit.Outcome { return tt.out }}
 			must.OK(t, start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")))
 		})
 		told := len(said) == 2 && strings.Contains(said[0], tt.want) && strings.Contains(said[0], `"expectedTurnId":"turn-1"`)
@@ -496,7 +497,7 @@ func TestQuestionsWaitTogether(t *testing.T) {
 	} {
 		var answers [2]string
 		other := make(chan bool)
-		h := &recorder{exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+		h := &recorder{exec: func(_ context.Context, q approval.Command) elicit.Outcome {
 			if q.Command[1] == "y" {
 				other <- true
 				return elicit.Outcome{Decision: decision}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
@@ -46,7 +47,7 @@ func (c *conversation) Check(ctx context.Context, id, line string, limit time.Du
 	outside := now.Sandbox.Mode == protocol.SandboxDangerFullAccess
 	k := &checkRun{id: id, argv: argv, limit: limit, sandbox: now.Sandbox}
 	if verdict.Action == decide.Ask || decide.Mentions(c.engine.options.Ask, argv) {
-		q := protocol.ExecApprovalRequest{
+		q := approval.Command{
 			Reason:        "the check of the turn" + ifApproved[now.Sandbox.Mode],
 			LeavesSandbox: outside && !full, NoSandbox: full, Confinable: !outside,
 		}
@@ -71,7 +72,7 @@ func (c *conversation) Check(ctx context.Context, id, line string, limit time.Du
 	c.host.Emit(protocol.BackgroundEvent{
 		Message: fmt.Sprintf("the sandbox stopped the check, exit code %d: %s", res.ExitCode, run.FormatOutput(res.Stderr)),
 	})
-	refused, err := c.askCheck(ctx, k, protocol.ExecApprovalRequest{Reason: after.Reason, LeavesSandbox: true})
+	refused, err := c.askCheck(ctx, k, approval.Command{Reason: after.Reason, LeavesSandbox: true})
 	if err != nil || refused != "" {
 		return why, err
 	}
@@ -100,13 +101,13 @@ func (c *conversation) refuseCheck(id string, argv []string, why string) string 
 // askCheck asks whether a check may run, and returns why it may not. A rule lets it run outside of the sandbox only as it lets
 // a command of the native engine: with programs and an environment that no command can have written.
 func (c *conversation) askCheck(
-	ctx context.Context, k *checkRun, q protocol.ExecApprovalRequest,
+	ctx context.Context, k *checkRun, q approval.Command,
 ) (why string, err error) {
 	dir := c.settings.now.Cwd
 	q.CallID, q.Command, q.Cwd, q.FromEngine, q.Once = k.id, k.argv, dir, true, true
 	shown := run.HoldFolders(dir)
 	defer shown.Close()
-	out := c.host.ApproveExec(ctx, q)
+	out := c.host.Ask(ctx, q)
 	switch {
 	case out.Decision == elicit.Abort:
 		return "", abortReason(out)

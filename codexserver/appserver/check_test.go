@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -108,7 +109,7 @@ func TestCheckIsAskedAbout(t *testing.T) {
 			f.cwd = t.TempDir()
 			sent := f.executes(tt.answers...)
 			var asked []string
-			h := &recorder{exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+			h := &recorder{exec: func(_ context.Context, q approval.Command) elicit.Outcome {
 				words := q.Reason
 				switch {
 				case q.LeavesSandbox:
@@ -165,7 +166,7 @@ func TestCheckIsLetOutByARule(t *testing.T) {
 			f.cwd = t.TempDir()
 			must.OK(t, testenv.WriteProgram(filepath.Join(f.cwd, "planted"), []byte("#!/bin/sh\n")))
 			sent := f.executes("touch: cannot touch '"+filepath.Join(f.cwd, "x")+"': Read-only file system\n", "")
-			h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+			h := &recorder{exec: func(context.Context, approval.Command) elicit.Outcome {
 				return elicit.Outcome{Decision: elicit.Approved, Ruled: true}
 			}}
 			conv := must.Get(f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{Cwd: f.cwd, ApprovalPolicy: "on-request", Sandbox: "workspace-write"}, h))(t)

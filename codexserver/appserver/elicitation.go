@@ -33,7 +33,7 @@ func (a *question) elicitation(p *apptypes.Elicitation) (reply apptypes.Elicitat
 		}
 		tool, _ := q.Meta["tool_name"].(string)
 		a.turn.toolAsked(p, tool, "")
-		out := a.turn.host.Approve(a.ctx, q)
+		out := a.turn.host.Ask(a.ctx, approval.Other{Ask: q})
 		if reply.Action = a.decided("the call of a tool", out); reply.Action == accept {
 			reply.Content = stdjson.RawMessage(`{}`)
 		}

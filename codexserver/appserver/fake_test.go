@@ -296,10 +296,10 @@ func (r *run) askCommand(thread, turn string) string {
 
 // recorder is a host that records events and answers by functions.
 type recorder struct {
-	exec     func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome
-	patch    func(context.Context, protocol.PatchApprovalRequest) elicit.Outcome
+	exec     func(context.Context, approval.Command) elicit.Outcome
+	patch    func(context.Context, approval.Patch) elicit.Outcome
 	approve  func(context.Context, *elicit.Question) elicit.Outcome
-	overrule func(context.Context, protocol.OverruleRequest) elicit.Outcome
+	overrule func(context.Context, approval.Overrule) elicit.Outcome
 	elicit   func(context.Context, json.RawMessage) (json.RawMessage, error)
 
 	mu      sync.Mutex
@@ -319,38 +319,29 @@ func (h *recorder) Emit(m protocol.EventMsg) {
 
 func (h *recorder) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
 
-func (h *recorder) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	h.Emit(r)
-	if h.exec == nil {
-		return elicit.Outcome{Decision: elicit.Denied}
+func (h *recorder) Ask(ctx context.Context, s approval.Subject) elicit.Outcome {
+	if m := s.Event(); m != nil {
+		h.Emit(m)
 	}
-	return h.exec(ctx, r)
-}
-
-func (h *recorder) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	h.Emit(r)
-	if h.patch == nil {
-		return elicit.Outcome{Decision: elicit.Denied}
+	switch s := s.(type) {
+	case approval.Command:
+		if h.exec != nil {
+			return h.exec(ctx, s)
+		}
+	case approval.Patch:
+		if h.patch != nil {
+			return h.patch(ctx, s)
+		}
+	case approval.Other:
+		if h.approve != nil {
+			return h.approve(ctx, s.Ask)
+		}
+	case approval.Overrule:
+		if h.overrule != nil {
+			return h.overrule(ctx, s)
+		}
 	}
-	return h.patch(ctx, r)
-}
-
-func (h *recorder) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
-	if h.approve == nil {
-		return elicit.Outcome{Decision: elicit.Denied}
-	}
-	return h.approve(ctx, q)
-}
-
-func (h *recorder) ApproveHost(context.Context, protocol.HostRequest) elicit.Outcome {
-	return elicit.ReadError(elicit.ErrUnsupported, nil)
-}
-
-func (h *recorder) Overrule(ctx context.Context, r protocol.OverruleRequest) elicit.Outcome {
-	if h.overrule == nil {
-		return elicit.Outcome{Decision: elicit.Denied}
-	}
-	return h.overrule(ctx, r)
+	return elicit.Outcome{Decision: elicit.Denied}
 }
 
 func (h *recorder) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error) {
@@ -429,8 +420,8 @@ func (h *recorder) answer() string {
 func decide(d elicit.Decision) *recorder {
 	out := elicit.Outcome{Decision: d}
 	return &recorder{
-		exec:    func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome { return out },
-		patch:   func(context.Context, protocol.PatchApprovalRequest) elicit.Outcome { return out },
+		exec:    func(context.Context, approval.Command) elicit.Outcome { return out },
+		patch:   func(context.Context, approval.Patch) elicit.Outcome { return out },
 		approve: func(context.Context, *elicit.Question) elicit.Outcome { return out },
 	}
 }

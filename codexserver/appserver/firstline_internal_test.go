@@ -34,23 +34,23 @@ var long = strings.Repeat("long-", 400)
 
 // firstLines has the questions of each function that makes some, with the longest folders, commands, tools and reaches.
 func firstLines(t *testing.T) map[string][]asked {
-	exec := func(r protocol.ExecApprovalRequest, brief string) asked {
-		r.Cwd, r.Reason, r.Notes, r.Subject = "/"+long, long, []string{long}, long
+	exec := func(r approval.Command, brief string) asked {
+		r.Cwd, r.Reason, r.Notes, r.Asker = "/"+long, long, []string{long}, long
 		if r.Command == nil {
 			r.Command = []string{"bash", "-lc", long}
 		}
-		return asked{approval.ExecQuestion(r, "Codex", "/home/you"), brief, ""}
+		return asked{r.Question("Codex", "/home/you"), brief, ""}
 	}
 	patch := func(brief string, paths ...string) asked {
-		r := protocol.PatchApprovalRequest{Cwd: "/" + long, Reason: long, Notes: []string{long}, Subject: long, Changes: map[string]protocol.FileChange{}, Why: map[string]string{}}
+		r := approval.Patch{Cwd: "/" + long, Reason: long, Notes: []string{long}, Asker: long, Changes: map[string]protocol.FileChange{}, Why: map[string]string{}}
 		for _, path := range paths {
 			r.Changes[path], r.Why[path] = protocol.FileChange{Add: &protocol.FileContent{Content: long}}, long
 		}
-		return asked{approval.PatchQuestion(r, "Codex", "/home/you"), brief, ""}
+		return asked{r.Question("Codex", "/home/you"), brief, ""}
 	}
 	access := func(a protocol.Access, words string) asked {
 		a.Folder = "/" + long
-		q := approval.AccessQuestion(protocol.AccessRequest{Access: a, Client: long}, "codex-mcp")
+		q := (approval.Access{Access: a, Client: long}).Question("codex-mcp", "")
 		return asked{q, strings.ToUpper(words[:1]) + words[1:] + ":", "Allow codex-mcp " + words + " in "}
 	}
 	tool := func(meta map[string]any, brief, whole string) asked {
@@ -74,11 +74,11 @@ func firstLines(t *testing.T) map[string][]asked {
 	far := &apptypes.Permissions{Cwd: "/", Permissions: []byte(`{}`), EnvironmentID: []byte(`"far"`)}
 	return map[string][]asked{
 		"approval.ExecQuestion": {
-			exec(protocol.ExecApprovalRequest{}, "Run in /"),
-			exec(protocol.ExecApprovalRequest{LeavesSandbox: true}, "Run outside the sandbox, in /"),
-			exec(protocol.ExecApprovalRequest{LeavesSandbox: true, Reads: true}, "Read outside of /"),
-			exec(protocol.ExecApprovalRequest{NoSandbox: true, Notes: []string{"It may start \"" + long + "\" from /x."}}, "Run without a sandbox, in /"),
-			exec(protocol.ExecApprovalRequest{Network: true, Command: []string{networkAccess, "https", long}}, "Network access, in /"),
+			exec(approval.Command{}, "Run in /"),
+			exec(approval.Command{LeavesSandbox: true}, "Run outside the sandbox, in /"),
+			exec(approval.Command{LeavesSandbox: true, Reads: true}, "Read outside of /"),
+			exec(approval.Command{NoSandbox: true, Notes: []string{"It may start \"" + long + "\" from /x."}}, "Run without a sandbox, in /"),
+			exec(approval.Command{Network: true, Command: []string{networkAccess, "https", long}}, "Network access, in /"),
 		},
 		"approval.PatchQuestion": patches,
 		"approval.question":      patches,
@@ -94,12 +94,12 @@ func firstLines(t *testing.T) map[string][]asked {
 				"write access, more folders, the network, web search, another provider"),
 		},
 		"approval.HostQuestion": {
-			{approval.HostQuestion(protocol.HostRequest{Host: "registry.npmjs.org", Command: []string{long}, Cwd: "/" + long}, ""), "Network, to the host registry.npmjs.org:", "the network, to the host `registry.npmjs.org`?"},
-			{approval.HostQuestion(protocol.HostRequest{Host: strings.Repeat("a.", 49) + "aa", Command: []string{long}, Cwd: "/" + long}, ""),
+			{(approval.Network{Hostname: "registry.npmjs.org", Command: []string{long}, Cwd: "/" + long}).Question("", ""), "Network, to the host registry.npmjs.org:", "the network, to the host `registry.npmjs.org`?"},
+			{(approval.Network{Hostname: strings.Repeat("a.", 49) + "aa", Command: []string{long}, Cwd: "/" + long}).Question("", ""),
 				"Network, for what it reads, to the host `a.a.", "Allow the network, to the host `a.a."},
 		},
 		"approval.OverruleQuestion": {
-			{approval.OverruleQuestion(protocol.OverruleRequest{Refused: protocol.Refused{Command: []string{long}, Cwd: "/" + long, Reason: long}}, ""),
+			{(approval.Overrule{Refused: protocol.Refused{Command: []string{long}, Cwd: "/" + long, Reason: long}}).Question("", ""),
 				"Runs nothing now, overrules Codex's reviewer, which denied:", "Allow what Codex's reviewer denied: "},
 		},
 		"approval.newForeign": foreigners,

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
@@ -44,7 +45,7 @@ func TestMovedFolder(t *testing.T) {
 					}
 				}
 				interrupts := f.keep("turn/interrupt")
-				h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+				h := &recorder{exec: func(context.Context, approval.Command) elicit.Outcome {
 					at("a question is open")
 					return elicit.Outcome{Decision: elicit.Approved}
 				}}

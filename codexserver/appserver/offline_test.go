@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
@@ -76,7 +76,7 @@ func TestOffline(t *testing.T) {
 				tt.before(r)
 				waits(r, 20)
 			}
-			h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+			h := &recorder{exec: func(context.Context, approval.Command) elicit.Outcome {
 				time.Sleep(20*every - time.Second)
 				return elicit.Outcome{Decision: elicit.Denied}
 			}}

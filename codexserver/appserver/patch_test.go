@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -41,8 +42,8 @@ func TestPatchOverAFile(t *testing.T) {
 				}}))(t)
 			}
 			replaced := map[string]protocol.FileChange{file: {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1,2 +1 @@\n-one\n-two\n+x\n", Replaces: true}}}
-			var asked *protocol.PatchApprovalRequest
-			h := &recorder{patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
+			var asked *approval.Patch
+			h := &recorder{patch: func(_ context.Context, q approval.Patch) elicit.Outcome {
 				asked = &q
 				if tt.meanwhile != "" {
 					must.Check(t, os.WriteFile(file, []byte(tt.meanwhile), 0o600))

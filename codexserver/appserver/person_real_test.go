@@ -6,6 +6,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -23,7 +24,7 @@ func TestRealPerson(t *testing.T) {
 	r.options = &appserver.Options{CodexHome: r.home, Codex: setting.Codex{Reviewer: setting.ReviewerPerson}}
 	r.restart(t)
 	asked := 0
-	h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+	h := &recorder{exec: func(context.Context, approval.Command) elicit.Outcome {
 		asked++
 		return elicit.Outcome{Decision: elicit.Denied}
 	}}

@@ -220,7 +220,7 @@ func (a *question) command(p *apptypes.CommandApproval) (none apptypes.Decision,
 	if err != nil {
 		return none, err
 	}
-	q := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: cmp.Or(p.Cwd, o.Cwd), Once: true}
+	q := approval.Command{CallID: p.ItemID, Cwd: cmp.Or(p.Cwd, o.Cwd), Once: true}
 	line := cmp.Or(p.Command, o.Command)
 	if line != "" {
 		q.Command = splitCommand(line)
@@ -252,7 +252,7 @@ func (a *question) command(p *apptypes.CommandApproval) (none apptypes.Decision,
 		q.NoSandbox = a.turn.settings.now.Sandbox.Mode == protocol.SandboxDangerFullAccess
 		q.LeavesSandbox = !q.NoSandbox
 	}
-	out := a.turn.host.ApproveExec(a.ctx, q)
+	out := a.turn.host.Ask(a.ctx, q)
 	if out.Confined { // Codex decides where it runs, and does not say
 		out = elicit.Outcome{Decision: elicit.Denied, Feedback: "it may run only in the sandbox, which cannot be ensured"}
 	}
@@ -285,7 +285,7 @@ func (a *question) fileChange(p *apptypes.FileApproval) (none apptypes.Decision,
 	}
 	shown := a.turn.announce(o, false)
 	a.turn.shows(a.about.item(), shown)
-	q := protocol.PatchApprovalRequest{
+	q := approval.Patch{
 		CallID: p.ItemID, Changes: shown.Changes, Links: shown.Links, Why: shown.Why, Reason: joined(a.asker(), p.Reason),
 		Cwd: a.turn.settings.now.Cwd, GrantRoot: p.GrantRoot, Once: true,
 	}
@@ -295,13 +295,13 @@ func (a *question) fileChange(p *apptypes.FileApproval) (none apptypes.Decision,
 	if p.GrantRoot != "" {
 		q.Notes = append(q.Notes, "Codex names "+p.GrantRoot+" for later changes, which this approval is not for")
 	}
-	out := a.turn.still(shown, a.turn.host.ApprovePatch(a.ctx, q))
+	out := a.turn.still(shown, a.turn.host.Ask(a.ctx, q))
 	return apptypes.Decision{Decision: a.decided("changes to files", out)}, nil
 }
 
 // permissions decides about permissions beyond the sandbox.
 func (a *question) permissions(p *apptypes.Permissions) (apptypes.PermissionsReply, error) {
-	out := a.turn.host.Approve(a.ctx, permissionsQuestion(p, a.agent))
+	out := a.turn.host.Ask(a.ctx, approval.Other{Ask: permissionsQuestion(p, a.agent)})
 	if a.decided("further permissions", out) != accept {
 		return appclient.NoPermissions(), nil
 	}
@@ -406,14 +406,14 @@ func permissionsQuestion(p *apptypes.Permissions, agent string) *elicit.Question
 	if agent != "" {
 		asks = "Codex's sub-agent " + agent
 	}
-	q := approval.ExecQuestion(protocol.ExecApprovalRequest{
-		Subject: asks,
+	q := (approval.Command{
+		Asker:   asks,
 		Command: []string{furtherPermissions, string(p.Permissions)},
 		Cwd:     p.Cwd,
 		Reason:  p.Reason,
 		Notes:   []string{"This is not a command: it grants these permissions to the commands that follow."},
 		Once:    true,
-	}, "", "")
+	}).Question("", "")
 	also, reason := "Asked by "+asks+", in "+elicit.ShowCommand([]string{p.Cwd}), q.Brief.Reason
 	for _, more := range []string{place(p.EnvironmentID), unknown(p.Unknown)} {
 		if more != "" {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -73,7 +74,7 @@ func held(t *testing.T, at string, rest ...providertest.Turn) (r *real, conv eng
 		configuration, first = "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"", escalated("c1")
 	}
 	r = newReal(t, configuration, append([]providertest.Turn{first}, rest...)...)
-	h = &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+	h = &recorder{exec: func(ctx context.Context, _ approval.Command) elicit.Outcome {
 		close(asked)
 		<-ctx.Done()
 		return elicit.Outcome{Decision: elicit.Abort}

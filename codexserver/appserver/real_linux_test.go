@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
@@ -180,8 +181,8 @@ func TestRealNetwork(t *testing.T) {
 			r := newReal(t, "approval_policy = \"on-request\"\nsandbox_mode = \"workspace-write\"\n[features]\nnetwork_proxy = true", fetch("c1"), report, fetch("c2"), report)
 			// Without this, Codex decides about hosts by its configuration and does not ask.
 			r.manage(t, "[experimental_network]\nenabled = true\nallow_local_binding = true\n")
-			var asked []protocol.ExecApprovalRequest
-			h := &recorder{exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+			var asked []approval.Command
+			h := &recorder{exec: func(_ context.Context, q approval.Command) elicit.Outcome {
 				asked = append(asked, q)
 				return elicit.Outcome{Decision: test.decides}
 			}}
@@ -336,8 +337,8 @@ func TestRealRules(t *testing.T) {
 			if tt.required != "" {
 				r.manage(t, tt.required)
 			}
-			var asked []protocol.ExecApprovalRequest
-			h := &recorder{exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+			var asked []approval.Command
+			h := &recorder{exec: func(_ context.Context, q approval.Command) elicit.Outcome {
 				asked = append(asked, q)
 				return elicit.Outcome{Decision: tt.decides}
 			}}
@@ -408,10 +409,10 @@ func playTask(t *testing.T, task *servertest.Task) (asked servertest.Asked) {
 		return elicit.Outcome{Decision: elicit.Approved}
 	}
 	h := &recorder{
-		exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+		exec: func(_ context.Context, q approval.Command) elicit.Outcome {
 			return approves(q.Command[len(q.Command)-1])
 		},
-		patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
+		patch: func(_ context.Context, q approval.Patch) elicit.Outcome {
 			return approves("patch of " + strings.Join(slices.Sorted(maps.Keys(q.Changes)), ", "))
 		},
 	}

@@ -57,8 +57,8 @@ func TestRealLostFiles(t *testing.T) {
 				}
 				must.OK(t, os.Symlink("a", filepath.Join(r.cwd, "link")))
 				asked := ""
-				h := &recorder{patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
-					asked += approval.PatchQuestion(q, "", "").Message
+				h := &recorder{patch: func(_ context.Context, q approval.Patch) elicit.Outcome {
+					asked += q.Question("", "").Message
 					return elicit.Outcome{Decision: elicit.Approved}
 				}}
 				must.OK(t, r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")))

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -85,7 +86,7 @@ func TestRealQuestions(t *testing.T) {
 			r.restart(t)
 			var asked []string
 			h := &recorder{
-				exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+				exec: func(_ context.Context, q approval.Command) elicit.Outcome {
 					asked = append(asked, q.Reason)
 					if q.Reason == "to type" {
 						return elicit.Outcome{Decision: elicit.Approved} // so that there is a command to type into

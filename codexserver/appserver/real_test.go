@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/engine/enginetest"
@@ -171,10 +172,10 @@ func TestRealApprovals(t *testing.T) {
 					return elicit.Outcome{Decision: decision}
 				}
 				h := &recorder{
-					exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+					exec: func(_ context.Context, q approval.Command) elicit.Outcome {
 						return ask(fmt.Sprint(q.Command, q.Reason))
 					},
-					patch: func(_ context.Context, p protocol.PatchApprovalRequest) elicit.Outcome {
+					patch: func(_ context.Context, p approval.Patch) elicit.Outcome {
 						shown := ""
 						for path, c := range p.Changes {
 							if c.Add == nil {
@@ -236,10 +237,10 @@ func TestRealItemsWithOneID(t *testing.T) {
 				return elicit.Outcome{Decision: elicit.Denied}
 			}
 			h := &recorder{
-				exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+				exec: func(_ context.Context, q approval.Command) elicit.Outcome {
 					return approves(fmt.Sprint(q.Command))
 				},
-				patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
+				patch: func(_ context.Context, q approval.Patch) elicit.Outcome {
 					return approves(fmt.Sprint(slices.Collect(maps.Keys(q.Changes))))
 				},
 			}

@@ -198,7 +198,7 @@ func (r *turn) overrule(n *apptypes.Note, denied *protocol.Refused) {
 	event["startedAtMs"], event["completedAtMs"], event["decisionSource"] = n.StartedAtMs, n.CompletedAtMs, n.DecisionSource
 	r.overruling++
 	r.overrules.Go(func() {
-		out := r.host.Overrule(r.ctx, protocol.OverruleRequest{Refused: *denied})
+		out := r.host.Ask(r.ctx, approval.Overrule{Refused: *denied})
 		if out.Decision == elicit.Approved {
 			p := &apptypes.OverruleParams{ThreadID: n.ThreadID, Event: snake(event)}
 			r.report(protocol.BackgroundEvent{Message: words(denied) + ": " + r.overruled(p), Remark: true})

@@ -56,14 +56,14 @@ func judgedActs() []judgedAct {
 		return providertest.Call(providertest.ToolCall{ID: "c1", Name: "exec_command", Arguments: args})
 	}
 	return []judgedAct{
-		{record.KindCommand, call(`{"cmd":"touch ../made.txt","sandbox_permissions":"require_escalated","justification":"to write"}`), "-lc 'touch ../made.txt'"},
-		{record.KindPatch, call(`{"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: ../made.txt\n+hello\n*** End Patch\nEOF\n"}`), "/made.txt"},
-		{record.KindTool, mcpCall, "write_thing"},
+		{approval.KindCommand, call(`{"cmd":"touch ../made.txt","sandbox_permissions":"require_escalated","justification":"to write"}`), "-lc 'touch ../made.txt'"},
+		{approval.KindPatch, call(`{"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: ../made.txt\n+hello\n*** End Patch\nEOF\n"}`), "/made.txt"},
+		{approval.KindTool, mcpCall, "write_thing"},
 	}
 }
 
 type judgedAct struct {
-	kind record.Kind
+	kind approval.Kind
 	turn providertest.Turn
 	says string // how Codex names it to its model
 }
@@ -141,7 +141,7 @@ func TestRealReviewer(t *testing.T) {
 					}
 					if allowed {
 						must.Equal(t, "log", []string{"decided " + kind + " approved reviewer", "begins " + kind, "ends 0"}, got.log)
-						if len(got.Refused) > 0 || act.kind == record.KindCommand && (len(got.Commands) != 1 || got.Commands[0].ApprovedBy != "reviewer") {
+						if len(got.Refused) > 0 || act.kind == approval.KindCommand && (len(got.Commands) != 1 || got.Commands[0].ApprovedBy != "reviewer") {
 							t.Errorf("result %s", got.Raw)
 						}
 						return
@@ -172,7 +172,7 @@ func TestRealOverrule(t *testing.T) {
 			{"it denies again", deny, time.Second, []string{"overruled " + kind + " page", "decided " + kind + " denied reviewer"}},
 			{"an instant answer", deny, 0, []string{"decided " + kind + " denied nobody"}},
 		} {
-			if !nightly.Tests() && act.kind != record.KindCommand && tt.again != allow { // what follows is the same for each kind
+			if !nightly.Tests() && act.kind != approval.KindCommand && tt.again != allow { // what follows is the same for each kind
 				continue
 			}
 			t.Run(kind+", "+tt.name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func (a *account) lines() (all []string) {
 			if l.Exit != nil {
 				by = fmt.Sprint(*l.Exit)
 			}
-			l.Subject = record.Subject{}
+			l.Facts = approval.Facts{}
 		}
 		all = append(all, strings.Join(strings.Fields(fmt.Sprint(l.Event, " ", l.Kind, " ", l.Decision, " ", by)), " "))
 	}
@@ -97,7 +97,7 @@ func (a *account) say() string {
 func (a *account) run(f *fake, play func(*run)) error {
 	f.turn = func(r *run) { play(r); answered(r) }
 	ask := &approve.Place{By: approval.ByPage, Ask: func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-		if _, is := r.Event.(protocol.OverruleRequest); !is {
+		if _, is := r.Subject.(approval.Overrule); !is {
 			return elicit.Outcome{Decision: a.decides}, nil
 		}
 		a.asked.Add(1)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -17,7 +18,7 @@ import (
 
 // builder is an engine that asks whether it may build.
 func builder(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: "/work"})
+	out := host.Ask(ctx, approval.Command{CallID: "1", Command: []string{"make"}, Cwd: "/work"})
 	host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 	return nil
 }

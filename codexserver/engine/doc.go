@@ -20,7 +20,7 @@
 // [ConfigOf] returns the conversation's configuration, such as the working folder and the
 // sandbox mode. An engine asks before it acts, and reports to the model why an action was refused:
 //
-//	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: dir})
+//	out := host.Ask(ctx, approval.Command{CallID: "1", Command: argv, Cwd: dir})
 //	if !out.Decision.Approves() {
 //		return errors.New(out.ForModel())
 //	}

@@ -30,9 +30,6 @@ type Conversation interface {
 }
 
 // Host is the server's side of a conversation. It is safe for concurrent use.
-//
-// ApproveExec, ApproveHost, ApprovePatch and Approve always return. Once their context has ended they
-// return [elicit.Abort], but for ApproveHost.
 type Host interface {
 	// Emit reports an event of the conversation. If the client of the turn is far behind in
 	// its reading, Emit waits until it has read more or the turn is interrupted. It does not
@@ -41,19 +38,9 @@ type Host interface {
 	// EmitAs is Emit with another submission id than the turn's, for what the engine does
 	// by itself during a turn. "" is the turn's id.
 	EmitAs(submission string, m protocol.EventMsg)
-	// ApproveExec asks whether a command may run.
-	ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome
-	// ApproveHost asks whether a command that runs in the sandbox may reach a host. The end of its context, which is that of
-	// the command, denies it.
-	ApproveHost(context.Context, protocol.HostRequest) elicit.Outcome
-	// ApprovePatch asks whether a patch may be applied.
-	ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome
-	// Approve asks for the approval of something else, such as the call of an MCP
-	// server's tool, in the question's own words.
-	Approve(ctx context.Context, q *elicit.Question) elicit.Outcome
-	// Overrule asks whether a person overrules a denial that the engine has reported. It always returns: [elicit.Approved]
-	// if a person approves it, [elicit.Abort] if a person ends the turn, and otherwise [elicit.Denied].
-	Overrule(ctx context.Context, r protocol.OverruleRequest) elicit.Outcome
+	// Ask asks for the approval of a subject: a [approval.Command], a [approval.Patch], or another one. It always returns.
+	// Once ctx has ended it returns [elicit.Abort], but for what the turn does not wait for: see [approval.Effect].
+	Ask(ctx context.Context, s approval.Subject) elicit.Outcome
 	// Elicit asks the client a question of another party, such as an MCP server, and returns
 	// the result of elicitation/create for it. [elicit.ReadError] explains its errors.
 	Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -16,11 +17,7 @@ func (terminal) Emit(m protocol.EventMsg) { fmt.Println(m.EventType()) }
 
 func (terminal) EmitAs(_ string, m protocol.EventMsg) { fmt.Println(m.EventType()) }
 
-func (terminal) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
-	return elicit.Outcome{Decision: elicit.Approved}
-}
-
-func (terminal) ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome {
+func (terminal) Ask(context.Context, approval.Subject) elicit.Outcome {
 	return elicit.Outcome{Decision: elicit.Approved}
 }
 

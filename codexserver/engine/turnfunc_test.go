@@ -100,7 +100,7 @@ func TestTraits(t *testing.T) {
 func TestDenyAll(t *testing.T) {
 	h, ctx := engine.DenyAll{}, t.Context()
 	for _, out := range []elicit.Outcome{
-		h.ApproveExec(ctx, protocol.ExecApprovalRequest{}), h.ApprovePatch(ctx, protocol.PatchApprovalRequest{}), h.Approve(ctx, &elicit.Question{}),
+		h.Ask(ctx, approval.Command{}), h.Ask(ctx, approval.Patch{}), h.Ask(ctx, approval.Other{Ask: &elicit.Question{}}),
 	} {
 		if out.Decision != elicit.Denied || out.Reason == "" {
 			t.Errorf("%+v", out)

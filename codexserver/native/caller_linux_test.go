@@ -188,8 +188,8 @@ type person struct {
 }
 
 // answer answers a question, unless a rule does.
-func (p *person) answer(ctx context.Context, m protocol.EventMsg, what string, rule rulefile.Rule, offered bool) elicit.Outcome {
-	d := approve.New(&approve.Options{Kept: p.kept}, nil).Decide(ctx, &approval.Request{Event: m, Question: &elicit.Question{}}, false)
+func (p *person) answer(ctx context.Context, s approval.Subject, what string, rule rulefile.Rule, offered bool) elicit.Outcome {
+	d := approve.New(&approve.Options{Kept: p.kept}, nil).Decide(ctx, &approval.Request{Subject: s, Question: &elicit.Question{}}, false)
 	if d.By == approval.ByRule {
 		return d.Outcome
 	}
@@ -210,17 +210,20 @@ func (p *person) answer(ctx context.Context, m protocol.EventMsg, what string, r
 	return elicit.Outcome{Decision: elicit.Approved, Confined: true}
 }
 
-func (p *person) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	rule, err := rulefile.Offer(&r)
-	what := r.Command[len(r.Command)-1]
-	if !r.Confinable {
-		what += " (outside)"
+func (p *person) Ask(ctx context.Context, s approval.Subject) elicit.Outcome {
+	switch s := s.(type) {
+	case approval.Command:
+		rule, err := rulefile.Offer(s.Lasting())
+		what := s.Command[len(s.Command)-1]
+		if !s.Confinable {
+			what += " (outside)"
+		}
+		return p.answer(ctx, s, what, rule, err == nil)
+	case approval.Patch:
+		what := "patch of " + strings.Join(slices.Sorted(maps.Keys(s.Changes)), ", ")
+		return p.answer(ctx, s, what, rulefile.Rule{}, false)
 	}
-	return p.answer(ctx, r, what, rule, err == nil)
-}
-
-func (p *person) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	return p.answer(ctx, r, "patch of "+strings.Join(slices.Sorted(maps.Keys(r.Changes)), ", "), rulefile.Rule{}, false)
+	return p.host.Ask(ctx, s)
 }
 
 // TestTasks plays the recorded turns of coding tasks: with a person who approves each question, and with one who

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/cut"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -63,14 +64,12 @@ type asking struct {
 	turn *turn
 }
 
-func (a asking) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	a.turn.asks()
-	return a.Host.ApproveExec(ctx, r)
-}
-
-func (a asking) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	a.turn.asks()
-	return a.Host.ApprovePatch(ctx, r)
+// Ask implements [engine.Host].
+func (a asking) Ask(ctx context.Context, s approval.Subject) elicit.Outcome {
+	if s.Effect() == approval.Begins {
+		a.turn.asks()
+	}
+	return a.Host.Ask(ctx, s)
 }
 
 // asks is called before a question. A write that fails is repeated, and reported, before the call does anything.

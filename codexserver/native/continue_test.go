@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
@@ -170,7 +171,7 @@ func TestContinueAfterQuestion(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("unused"))
 	h := &host{}
 	var then string
-	h.exec = func(context.Context, protocol.ExecApprovalRequest) elicit.Decision {
+	h.exec = func(context.Context, approval.Command) elicit.Decision {
 		then = read(t, configured(t, h).RolloutPath)
 		return elicit.Denied
 	}

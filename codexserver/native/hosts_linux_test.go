@@ -276,7 +276,7 @@ func (o *online) installed(t *testing.T, works bool) {
 	why, _ := os.ReadFile(filepath.Join(work, "why"))
 	must.Equal(t, "the script could not write outside", works, string(why) == "EACCES")
 	must.Equal(t, "files in the home", 3, len(must.Get(os.ReadDir(o.dir))(t)))
-	if d := o.kept(t, record.Decided); len(d) != 1 || d[0].Kind != record.KindHost || d[0].Host != "registry.example.com" || d[0].Call != "c0" || d[0].Command[0] != "npm" {
+	if d := o.kept(t, record.Decided); len(d) != 1 || d[0].Kind != approval.KindHost || d[0].Hostname != "registry.example.com" || d[0].Call != "c0" || d[0].Command[0] != "npm" {
 		t.Errorf("decided %+v", d)
 	}
 }

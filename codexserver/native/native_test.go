@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -29,7 +30,7 @@ type host struct {
 	// on is called for each event, after it was recorded.
 	on func(protocol.EventMsg)
 	// exec answers; nil refuses.
-	exec  func(context.Context, protocol.ExecApprovalRequest) elicit.Decision
+	exec  func(context.Context, approval.Command) elicit.Decision
 	deny  bool // patches
 	asked int  // about commands
 }
@@ -49,20 +50,22 @@ func (h *host) Emit(m protocol.EventMsg) {
 
 func (h *host) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
 
-func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	h.Emit(r)
-	if h.exec == nil {
-		return elicit.Outcome{Decision: elicit.Denied}
+func (h *host) Ask(ctx context.Context, s approval.Subject) elicit.Outcome {
+	switch s := s.(type) {
+	case approval.Command:
+		h.Emit(s.Event())
+		if h.exec == nil {
+			return elicit.Outcome{Decision: elicit.Denied}
+		}
+		return elicit.Outcome{Decision: h.exec(ctx, s)}
+	case approval.Patch:
+		h.Emit(s.Event())
+		if h.deny {
+			return elicit.Outcome{Decision: elicit.Denied}
+		}
+		return elicit.Outcome{Decision: elicit.Approved}
 	}
-	return elicit.Outcome{Decision: h.exec(ctx, r)}
-}
-
-func (h *host) ApprovePatch(_ context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	h.Emit(r)
-	if h.deny {
-		return elicit.Outcome{Decision: elicit.Denied}
-	}
-	return elicit.Outcome{Decision: elicit.Approved}
+	return h.DenyAll.Ask(ctx, s)
 }
 
 // take returns the recorded events in short form and forgets them.
@@ -102,8 +105,8 @@ func short(m protocol.EventMsg) string {
 	return m.EventType()
 }
 
-func always(d elicit.Decision) func(context.Context, protocol.ExecApprovalRequest) elicit.Decision {
-	return func(context.Context, protocol.ExecApprovalRequest) elicit.Decision { return d }
+func always(d elicit.Decision) func(context.Context, approval.Command) elicit.Decision {
+	return func(context.Context, approval.Command) elicit.Decision { return d }
 }
 
 var allow = always(elicit.Approved)
@@ -329,7 +332,7 @@ func TestInterruptedCall(t *testing.T) {
 	for kept, at := range map[bool]func(protocol.EventMsg) bool{false: is[protocol.ExecApprovalRequest], true: is[protocol.ExecCommandBegin]} {
 		b := setup(t, "", native.Limits{}, providertest.Call(providertest.Shell("c1", "sleep", "600")), providertest.Say("later"))
 		ctx, cancel := context.WithCancel(t.Context())
-		h := &host{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Decision {
+		h := &host{exec: func(ctx context.Context, _ approval.Command) elicit.Decision {
 			if ctx.Err() != nil {
 				return elicit.Abort
 			}

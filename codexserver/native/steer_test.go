@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -44,7 +45,7 @@ func TestSteer(t *testing.T) {
 			providertest.Call(providertest.Shell("c1", "sh", "-c", "echo one")),
 			steers(t, &c, "fourth wish", providertest.Say("first answer")),
 			providertest.Say("second answer"))
-		h := &host{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Decision {
+		h := &host{exec: func(ctx context.Context, _ approval.Command) elicit.Decision {
 			for _, words := range []string{"second wish", "third wish"} {
 				if err := steer(ctx, c, words); err != nil {
 					t.Errorf("Steer: %v", err)

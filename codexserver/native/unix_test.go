@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -231,7 +232,7 @@ type ruled struct {
 	environ []string
 }
 
-func (r ruled) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+func (r ruled) Ask(context.Context, approval.Subject) elicit.Outcome {
 	return elicit.Outcome{Decision: elicit.Approved, Ruled: true, Environ: r.environ}
 }
 

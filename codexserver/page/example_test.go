@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -28,7 +29,7 @@ func Example() {
 	defer p.Close()
 
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
-		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{Command: []string{"git", "push"}, Cwd: "/work"})
+		out := host.Ask(ctx, approval.Command{Command: []string{"git", "push"}, Cwd: "/work"})
 		host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 		return nil
 	})

@@ -31,8 +31,8 @@ func fill(of any) {
 // given: each word of the request that the client reads is on the card, and so is each line that is not only such words.
 func TestFacts(t *testing.T) {
 	to, word := "/to", regexp.MustCompile(`word\w+`)
-	exec, denied, access := protocol.ExecApprovalRequest{}, protocol.OverruleRequest{}, protocol.AccessRequest{}
-	patch := protocol.PatchApprovalRequest{
+	exec, denied, access := approval.Command{}, approval.Overrule{}, approval.Access{}
+	patch := approval.Patch{
 		Changes: map[string]protocol.FileChange{
 			"/work/a": {Add: &protocol.FileContent{Content: "wordAdded"}}, "/work/b": {Update: &protocol.FileUpdate{UnifiedDiff: "+wordDiff\n", MovePath: &to}},
 		},
@@ -41,9 +41,9 @@ func TestFacts(t *testing.T) {
 	for _, one := range []any{&exec, &patch, &access.Access, &denied.Refused} {
 		fill(one)
 	}
-	check := func(event protocol.EventMsg, q *elicit.Question) {
+	check := func(subject approval.Subject, q *elicit.Question) {
 		t.Helper()
-		view := viewQuestion(&approval.Request{Event: event, Question: q})
+		view := viewQuestion(&approval.Request{Subject: subject, Question: q})
 		card := string(must.Get(json.Marshal(view))(t))
 		if strings.Contains(q.Message, plain.Hidden) != view.Hidden {
 			t.Errorf("characters are hidden: %t\n%s\nand the client reads\n%s", view.Hidden, card, q.Message)
@@ -71,19 +71,19 @@ func TestFacts(t *testing.T) {
 		for i, flag := range flags {
 			flag.SetBool(set>>i&1 > 0)
 		}
-		check(exec, approval.ExecQuestion(exec, "", ""))
+		check(exec, exec.Question("", ""))
 	}
-	check(patch, approval.PatchQuestion(patch, "", ""))
-	check(access, approval.AccessQuestion(access, "Codex"))
-	check(denied, approval.OverruleQuestion(denied, ""))
-	check(protocol.RawEvent{}, &elicit.Question{Message: "Allow Codex to call the tool?\nIts arguments: `x`"})
+	check(patch, patch.Question("", ""))
+	check(access, access.Question("Codex", ""))
+	check(denied, denied.Question("", ""))
+	check(approval.Other{}, &elicit.Question{Message: "Allow Codex to call the tool?\nIts arguments: `x`"})
 	const hidden = "/work/\u200b"
-	for _, e := range []protocol.PatchApprovalRequest{
+	for _, e := range []approval.Patch{
 		{Cwd: "/work", Changes: map[string]protocol.FileChange{hidden: {Add: &protocol.FileContent{}}}},
 		{Cwd: "/work", Changes: map[string]protocol.FileChange{"/work/a": {Add: &protocol.FileContent{}}}, Links: map[string]string{"/work/a": hidden}},
 	} {
-		check(e, approval.PatchQuestion(e, "", ""))
+		check(e, e.Question("", ""))
 	}
-	in := protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: hidden}
-	check(in, approval.ExecQuestion(in, "", ""))
+	in := approval.Command{Command: []string{"ls"}, Cwd: hidden}
+	check(in, in.Question("", ""))
 }

@@ -227,7 +227,7 @@ func TestBounds(t *testing.T) {
 			changes[fmt.Sprint(i)] = protocol.FileChange{Add: &protocol.FileContent{}}
 		}
 		r := request("long", "")
-		r.Event = protocol.PatchApprovalRequest{Changes: changes}
+		r.Subject = approval.Patch{Changes: changes}
 		asks(0, func() *approval.Request { return r }, want)
 		decide([]*approval.Request{r})
 	}
@@ -259,15 +259,13 @@ func TestAnswerBeatsWithdrawal(t *testing.T) {
 
 func request(thread, command string) *approval.Request {
 	argv := []string{command}
-	return &approval.Request{Thread: approval.Thread{ID: thread}, Event: protocol.ExecApprovalRequest{Command: argv}, Question: &elicit.Question{}}
+	return &approval.Request{Thread: approval.Thread{ID: thread}, Subject: approval.Command{Command: argv}, Question: &elicit.Question{}}
 }
 
 // long returns a question of that many bytes.
 func long(size int) *approval.Request {
-	return &approval.Request{
-		Thread: approval.Thread{ID: "long"}, Event: protocol.RawEvent{Type: "approval_request"},
-		Question: &elicit.Question{Message: strings.Repeat("x", size)},
-	}
+	q := &elicit.Question{Message: strings.Repeat("x", size)}
+	return &approval.Request{Thread: approval.Thread{ID: "long"}, Subject: approval.Other{Ask: q}, Question: q}
 }
 
 // TestAnnouncedLink announces the same link until half of its lifetime has passed, so that a person who

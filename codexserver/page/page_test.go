@@ -36,8 +36,8 @@ func listen(t *testing.T, o *page.Options) *page.Page {
 func thread(id string) approval.Thread { return approval.Thread{ID: id, Stop: func() {}} }
 
 func exec(id string, argv ...string) *approval.Request {
-	r := protocol.ExecApprovalRequest{Command: argv, Cwd: "/work"}
-	return &approval.Request{Thread: thread(id), Event: r, Question: approval.ExecQuestion(r, "", "")}
+	r := approval.Command{Command: argv, Cwd: "/work"}
+	return &approval.Request{Thread: thread(id), Subject: r, Question: r.Question("", "")}
 }
 
 // pendingQuestion is what Ask returns.

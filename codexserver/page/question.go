@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/plain"
@@ -90,29 +89,42 @@ func viewQuestion(r *approval.Request) *questionView {
 	if q.Always != nil {
 		v.Always = plain.OneLine(q.Always.Words, 0)
 	}
-	subject := ""
-	switch m := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		v.exec(m)
-		subject = m.Subject
-	case protocol.PatchApprovalRequest:
-		v.Kind, v.Cwd, v.Reason = "patch", path(m.Cwd), elicit.ShowText(m.Reason)
-		v.Covers = "Approve once covers these changes, and no later ones."
-		v.files(m)
-		for _, to := range slices.Sorted(maps.Keys(m.Links)) {
-			v.hides(m.Links[to], to)
-			v.note(fmt.Sprintf("The patch names %s, from which symbolic links lead to %s.", path(m.Links[to]), path(to)))
-		}
-		v.note(m.Notes...)
-		subject = m.Subject
-	default:
-		v.Kind, v.Message, v.Facts = "other", elicit.ShowText(q.Message), facts(q.Meta)
-	}
-	v.Subject = plain.OneLine(cmp.Or(subject, r.Thread.Engine, "Codex"), 0)
+	r.Subject.Show(&shown{v, q})
+	v.Subject = plain.OneLine(cmp.Or(v.Subject, r.Thread.Engine, "Codex"), 0)
 	return v
 }
 
-func (v *questionView) exec(m protocol.ExecApprovalRequest) {
+// shown is a view of a question, as its subject shows it.
+type shown struct {
+	view     *questionView
+	question *elicit.Question
+}
+
+// Command implements [approval.Shower].
+func (s *shown) Command(c approval.Command) {
+	s.view.exec(c)
+	s.view.Subject = c.Asker
+}
+
+// Patch implements [approval.Shower].
+func (s *shown) Patch(p approval.Patch) {
+	v := s.view
+	v.Kind, v.Cwd, v.Reason, v.Subject = "patch", path(p.Cwd), elicit.ShowText(p.Reason), p.Asker
+	v.Covers = "Approve once covers these changes, and no later ones."
+	v.files(p)
+	for _, to := range slices.Sorted(maps.Keys(p.Links)) {
+		v.hides(p.Links[to], to)
+		v.note(fmt.Sprintf("The patch names %s, from which symbolic links lead to %s.", path(p.Links[to]), path(to)))
+	}
+	v.note(p.Notes...)
+}
+
+// Message implements [approval.Shower].
+func (s *shown) Message() {
+	s.view.Kind, s.view.Message, s.view.Facts = "other", elicit.ShowText(s.question.Message), facts(s.question.Meta)
+}
+
+func (v *questionView) exec(m approval.Command) {
 	v.Kind, v.Cwd = "exec", path(m.Cwd)
 	v.Command = elicit.ShowCommand(decide.Written(m.Command))
 	v.hides(append(m.Command[:len(m.Command):len(m.Command)], m.Cwd)...)
@@ -173,7 +185,7 @@ func (v *questionView) size() int {
 }
 
 // files shows the files of a patch, sorted by path.
-func (v *questionView) files(m protocol.PatchApprovalRequest) {
+func (v *questionView) files(m approval.Patch) {
 	v.hides(m.Cwd)
 	for _, name := range slices.Sorted(maps.Keys(m.Changes)) {
 		c := m.Changes[name]

@@ -29,23 +29,23 @@ func TestQuestions(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.UnixMilli(4_000_000_000_000))
 	defer cancel()
 	moved := "/etc/b.txt"
-	outside := protocol.ExecApprovalRequest{Command: []string{"ls"}, LeavesSandbox: true, Tip: "There is a key\u200b for it."}
-	unconfined := protocol.ExecApprovalRequest{Command: []string{"ls"}, NoSandbox: true, Reason: "It runs in the sandbox."}
-	denied := protocol.OverruleRequest{Refused: protocol.Refused{Command: []string{"rm", "x"}, Cwd: "/work", Reason: `denied by Codex's reviewer, a model, which says: "it writes outside"`}}
+	outside := approval.Command{Command: []string{"ls"}, LeavesSandbox: true, Tip: "There is a key\u200b for it."}
+	unconfined := approval.Command{Command: []string{"ls"}, NoSandbox: true, Reason: "It runs in the sandbox."}
+	denied := approval.Overrule{Refused: protocol.Refused{Command: []string{"rm", "x"}, Cwd: "/work", Reason: `denied by Codex's reviewer, a model, which says: "it writes outside"`}}
 	requests := []*approval.Request{
-		{Event: protocol.ExecApprovalRequest{}, Question: &elicit.Question{}}, // which is decided then
+		{Subject: approval.Command{}, Question: &elicit.Question{}}, // which is decided then
 		{
-			Event:    protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", "echo '<img src=x onerror=alert(1)>' \u202e\nrm -rf \x1b[2K~\n"}, Cwd: "/work/my repo", Reason: "it\u200bis needed", LeavesSandbox: true},
+			Subject:  approval.Command{Command: []string{"bash", "-lc", "echo '<img src=x onerror=alert(1)>' \u202e\nrm -rf \x1b[2K~\n"}, Cwd: "/work/my repo", Reason: "it\u200bis needed", LeavesSandbox: true},
 			Question: &elicit.Question{},
 		},
 		{
-			Event:    protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: "/work", Reason: "the sandbox denied it", FromEngine: true, Subject: "Codex's sub-agent x", Once: true, Notes: []string{"It starts /work/bin/ma\u200bke."}},
+			Subject:  approval.Command{Command: []string{"make"}, Cwd: "/work", Reason: "the sandbox denied it", FromEngine: true, Asker: "Codex's sub-agent x", Once: true, Notes: []string{"It starts /work/bin/ma\u200bke."}},
 			Question: &elicit.Question{Once: true},
 		},
-		{Event: outside, Question: approval.ExecQuestion(outside, "", "")},
-		{Event: unconfined, Question: approval.ExecQuestion(unconfined, "", "")},
+		{Subject: outside, Question: outside.Question("", "")},
+		{Subject: unconfined, Question: unconfined.Question("", "")},
 		{
-			Event: protocol.PatchApprovalRequest{Cwd: "/work", Reason: "as asked", Changes: map[string]protocol.FileChange{
+			Subject: approval.Patch{Cwd: "/work", Reason: "as asked", Changes: map[string]protocol.FileChange{
 				"/work/new.txt":     {Add: &protocol.FileContent{Content: "one\n\ntwo"}},
 				"/work/old.txt":     {Delete: &protocol.FileContent{Content: "gone\n"}},
 				"/work/a.txt":       {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-x\n+y\u2066\n", MovePath: &moved}},
@@ -56,13 +56,13 @@ func TestQuestions(t *testing.T) {
 			}},
 			Question: &elicit.Question{},
 		},
-		{Event: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool `x`?\nArguments:\t\x07", Once: true}},
-		{Event: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool?", Meta: map[string]any{
+		{Subject: approval.Other{}, Question: &elicit.Question{Message: "Allow the tool `x`?\nArguments:\t\x07", Once: true}},
+		{Subject: approval.Other{}, Question: &elicit.Question{Message: "Allow the tool?", Meta: map[string]any{
 			"tool_params": map[string]any{"path": "/etc\u202e\n<b>"}, thread.MetaFacts: map[string]any{"threadId": "t"},
 		}}},
-		{Event: denied, Question: approval.OverruleQuestion(denied, "")},
+		{Subject: denied, Question: denied.Question("", "")},
 		{
-			Event:    protocol.PatchApprovalRequest{Links: map[string]string{"/b": "/a"}, Notes: []string{"A write to /b changes other names\u202e too."}},
+			Subject:  approval.Patch{Links: map[string]string{"/b": "/a"}, Notes: []string{"A write to /b changes other names\u202e too."}},
 			Question: &elicit.Question{Always: &elicit.Always{Words: "x, outside the sandbox\u202e<b>"}},
 		},
 	}

@@ -45,36 +45,3 @@ func (a Access) Equal(b Access) bool {
 	return a.Folder == b.Folder && a.Mode == b.Mode && a.Policy == b.Policy && a.Network == b.Network &&
 		a.WebSearch == b.WebSearch && a.Provider == b.Provider && slices.Equal(a.Roots, b.Roots) && slices.Equal(a.Beside, b.Beside)
 }
-
-// AccessRequest asks whether a conversation may have an access. It is no event of the wire.
-type AccessRequest struct {
-	Access
-	// Client is the name of the client that asks, "" if it has none.
-	Client string
-}
-
-// EventType implements [EventMsg].
-func (AccessRequest) EventType() string { return "access_request" }
-
-// HostRequest asks whether a command that runs in the sandbox may reach a host of the network. It is no event of the wire.
-type HostRequest struct {
-	// CallID is the call of the command. Command is its argv, and Cwd its folder.
-	CallID  string
-	Command []string
-	Cwd     string
-	// Host is a name in lower case, of at most 100 characters.
-	Host string
-	// Once is true when no approval of the host lasts.
-	Once bool
-	// Unasked is why no person is asked, so that only a rule allows the host; "" asks.
-	Unasked string
-}
-
-// EventType implements [EventMsg].
-func (HostRequest) EventType() string { return "host_request" }
-
-// OverruleRequest asks whether a person overrules a denial, which has been reported. It is no event of the wire.
-type OverruleRequest struct{ Refused }
-
-// EventType implements [EventMsg].
-func (OverruleRequest) EventType() string { return "overrule_request" }

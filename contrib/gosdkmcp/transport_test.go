@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/contrib/gosdkmcp"
@@ -14,7 +15,7 @@ import (
 
 // pusher is an engine that asks whether it may push.
 func pusher(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"git", "push"}, Cwd: "/work"})
+	out := host.Ask(ctx, approval.Command{CallID: "1", Command: []string{"git", "push"}, Cwd: "/work"})
 	host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 	return nil
 }

@@ -26,6 +26,7 @@ import (
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -52,7 +53,7 @@ func notes(file string) engine.TurnFunc {
 			path = filepath.Join(engine.ConfigOf(ctx).Cwd, file)
 		}
 		change := protocol.FileChange{Add: &protocol.FileContent{Content: task}}
-		out := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "1", Changes: map[string]protocol.FileChange{path: change}})
+		out := host.Ask(ctx, approval.Patch{CallID: "1", Changes: map[string]protocol.FileChange{path: change}})
 		if !out.Decision.Approves() {
 			return errors.New("nothing written: " + out.ForModel())
 		}

@@ -33,7 +33,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/native"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -74,7 +73,7 @@ func run(ctx context.Context, folder string, command []string) error {
 // explain returns what the policy does with a command.
 func (p policy) explain(ctx context.Context, command []string) string {
 	out, decided := p.decide(ctx, &approval.Request{
-		Event: protocol.ExecApprovalRequest{Command: command, Cwd: p.folder, Confinable: true},
+		Subject: approval.Command{Command: command, Cwd: p.folder, Confinable: true},
 	})
 	switch {
 	case !decided:

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -35,15 +34,15 @@ type policy struct{ folder string }
 
 // decide is an approval.Rules.Decide; false leaves the question to the user.
 func (p policy) decide(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
-	switch q := r.Event.(type) {
-	case protocol.PatchApprovalRequest:
+	switch q := r.Subject.(type) {
+	case approval.Patch:
 		for path, change := range q.Changes {
 			u := change.Update
 			if !p.inside(q.Cwd, path) || u != nil && u.MovePath != nil && !p.inside(q.Cwd, *u.MovePath) {
 				return deny(p.outside())
 			}
 		}
-	case protocol.ExecApprovalRequest:
+	case approval.Command:
 		commands, plain := split(q.Command)
 		// Files in the folder say what git and tests start, so they run only in the sandbox.
 		runs := plain && q.Confinable && p.inside(q.Cwd, ".")

@@ -43,16 +43,16 @@ func TestCommands(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	p := newPolicy(t)
 	for name, tt := range map[string]struct {
-		change func(*protocol.ExecApprovalRequest)
+		change func(*approval.Command)
 		want   bool
 	}{
-		"in the folder":     {func(*protocol.ExecApprovalRequest) {}, true},
-		"without a sandbox": {func(r *protocol.ExecApprovalRequest) { r.Confinable = false }, false},
-		"in another folder": {func(r *protocol.ExecApprovalRequest) { r.Cwd = "/" }, false},
+		"in the folder":     {func(*approval.Command) {}, true},
+		"without a sandbox": {func(r *approval.Command) { r.Confinable = false }, false},
+		"in another folder": {func(r *approval.Command) { r.Cwd = "/" }, false},
 	} {
-		r := protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: p.folder, Confinable: true}
+		r := approval.Command{Command: []string{"ls"}, Cwd: p.folder, Confinable: true}
 		tt.change(&r)
-		out, decided := p.decide(t.Context(), &approval.Request{Event: r})
+		out, decided := p.decide(t.Context(), &approval.Request{Subject: r})
 		if decided != tt.want || decided && (out.Decision != elicit.Approved || !out.Confined) {
 			t.Errorf("%s: %+v, %t", name, out, decided)
 		}
@@ -74,12 +74,12 @@ func TestPatches(t *testing.T) {
 		"outside":  {p.folder, map[string]protocol.FileChange{inside: add, outside: add}, true},
 		"moved":    {p.folder, map[string]protocol.FileChange{inside: {Update: &protocol.FileUpdate{MovePath: &outside}}}, true},
 	} {
-		out, decided := p.decide(t.Context(), &approval.Request{Event: protocol.PatchApprovalRequest{Changes: tt.changes, Cwd: tt.cwd}})
+		out, decided := p.decide(t.Context(), &approval.Request{Subject: approval.Patch{Changes: tt.changes, Cwd: tt.cwd}})
 		if decided != tt.denied || decided && out.Decision != elicit.Denied {
 			t.Errorf("%s: %+v, %t", name, out, decided)
 		}
 	}
-	if _, decided := p.decide(t.Context(), &approval.Request{Event: protocol.RawEvent{}}); decided {
+	if _, decided := p.decide(t.Context(), &approval.Request{Subject: approval.Other{}}); decided {
 		t.Error("a question of another kind was decided")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
 	"maps"
@@ -271,7 +272,7 @@ var echo = engine.TurnFunc(func(_ context.Context, host engine.Host, in []protoc
 
 // asking asks for approval of one command and reports the decision.
 var asking = engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"})
+	out := host.Ask(ctx, approval.Command{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"})
 	if out.Decision == elicit.Abort {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.New(out.ForModel())}
 	}

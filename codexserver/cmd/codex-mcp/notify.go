@@ -168,8 +168,8 @@ func (t *notifiedTurn) Event(m protocol.EventMsg) {
 // Asked implements [codexserver.TurnObserver].
 func (t *notifiedTurn) Asked(r *approval.Request) {
 	m := notification{Type: "approval-requested", ThreadID: t.turn.ThreadID, TurnID: r.Turn, Question: brief(plain.OneLine(r.Question.Message, 0))}
-	if e, is := r.Event.(protocol.ExecApprovalRequest); is {
-		m.Cwd = brief(e.Cwd)
+	if c, is := r.Subject.(approval.Command); is {
+		m.Cwd = brief(c.Cwd)
 	}
 	t.open.Store(r, time.AfterFunc(notifyAfter, func() { t.send(t.command, m) }))
 }

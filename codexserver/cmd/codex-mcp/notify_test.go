@@ -48,7 +48,7 @@ func newTestNotifier(takes time.Duration) (n *notifier, sent func() []notificati
 }
 
 func question(words string) *approval.Request {
-	return &approval.Request{Turn: "1", Event: protocol.ExecApprovalRequest{Cwd: "/work"}, Question: &elicit.Question{Message: words}}
+	return &approval.Request{Turn: "1", Subject: approval.Command{Cwd: "/work"}, Question: &elicit.Question{Message: words}}
 }
 
 // TestNotify checks when the program runs, and what it gets.

@@ -10,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
@@ -28,7 +27,7 @@ func announced(t *testing.T, stderr *deaf, when announcing) (ask, end func()) {
 	withdrawn, withdraw := context.WithCancel(t.Context())
 	withdraw()
 	ask = func() {
-		_, _ = o.Desk.Ask(withdrawn, &approval.Request{Event: protocol.RawEvent{}, Question: &elicit.Question{}})
+		_, _ = o.Desk.Ask(withdrawn, &approval.Request{Subject: approval.Other{}, Question: &elicit.Question{}})
 	}
 	return ask, func() { must.Check(t, closePage()) }
 }

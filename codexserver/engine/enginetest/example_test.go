@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/engine/enginetest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -42,7 +43,7 @@ func (e *tiny) turn(ctx context.Context, host engine.Host, _ []protocol.InputIte
 			host.Emit(protocol.AgentMessage{Message: s.Text})
 			return nil
 		}
-		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: s.Command, Cwd: cwd})
+		out := host.Ask(ctx, approval.Command{CallID: "c", Command: s.Command, Cwd: cwd})
 		switch out.Decision {
 		case elicit.Approved:
 			if err := run(ctx, host, cwd, s.Command); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -65,14 +66,13 @@ func (h *host) Emit(m protocol.EventMsg) {
 
 func (h *host) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
 
-func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	h.Emit(r)
-	return h.decide(ctx, r)
-}
-
-func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	h.Emit(r)
-	return h.decide(ctx, r)
+func (h *host) Ask(ctx context.Context, s approval.Subject) elicit.Outcome {
+	event := s.Event()
+	if event == nil {
+		return h.DenyAll.Ask(ctx, s)
+	}
+	h.Emit(event)
+	return h.decide(ctx, event)
 }
 
 func (h *host) take() []protocol.EventMsg {

@@ -1,13 +1,10 @@
 package approve
 
 import (
-	"cmp"
 	"errors"
-	"log/slog"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -21,45 +18,31 @@ func (b *Board) Offer(r *approval.Request) *elicit.Always {
 	return &elicit.Always{Words: rule.Words()}
 }
 
+// offer returns the rule that the question may offer. The error is [rulefile.ErrNone] for none, and any other says why the
+// folder of a command cannot be found.
 func (b *Board) offer(r *approval.Request) (rulefile.Rule, error) {
-	if b.options.Kept != nil && !r.Question.Partial && !b.Person(r.Event) {
-		switch m := r.Event.(type) {
-		case protocol.ExecApprovalRequest:
-			return rulefile.Offer(&m)
-		case protocol.HostRequest:
-			return rulefile.Rule{Host: m.Host}, nil
-		}
+	if b.options.Kept == nil || r.Question.Partial || r.Subject.Approver() != approval.Anyone || b.Each(r.Subject) {
+		return rulefile.Rule{}, rulefile.ErrNone
 	}
-	return rulefile.Rule{}, rulefile.ErrNone
+	return rulefile.Offer(r.Subject.Lasting())
 }
 
-// keepRule keeps the lasting rule that an answer accepts. Only a person accepts one, and only the one that the
-// question showed: not another, to which the same words in a folder that was replaced lead. If it cannot be
-// kept, or its folder cannot be found any more, r is approved once, as the rule would allow it.
-// It returns the number of the rule, 0 for none.
-func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) (number int) {
-	if d.Decision != elicit.ApprovedAlways {
-		return 0
+// decided returns what the ends of a question decide, and the number of the lasting rule that is kept with the decision, 0
+// for none. Only a person accepts a rule, and only the one that the question showed: not another, to which the same words in
+// a folder that was replaced lead. A rule that cannot be kept is an input of the decision.
+func (b *Board) decided(r *approval.Request, all ends, elsewhere bool) (d approval.Decision, number int) {
+	rule := lasting{offered: r.Question.Always != nil}
+	if d, _ = all.decision(r, elsewhere, rule); d.Decision != elicit.ApprovedAlways {
+		return d, 0
 	}
-	rule, err := b.offer(r)
-	if ruled || r.Question.Always == nil || errors.Is(err, rulefile.ErrNone) || err == nil && r.Question.Always.Words != rule.Words() {
-		const words = "a lasting rule was accepted that no question offered"
-		d.Outcome = denied(cmp.Or(d.Feedback, words), "denied: "+words, slog.LevelWarn)
-		d.Reason = elicit.ReasonNotUnderstood
-		return 0
-	}
-	_, isHost := r.Event.(protocol.HostRequest)
-	d.Confined = !isHost
+	offered, err := b.offer(r)
+	rule.words, rule.confined = offered.Words(), r.Subject.Lasting().Hostname == ""
+	rule.offered = err == nil && r.Question.Always.Words == rule.words || err != nil && !errors.Is(err, rulefile.ErrNone)
 	var kept rulefile.Kept
-	if err == nil {
-		kept, err = b.options.Kept.Add(rulefile.Kept{Rule: rule, By: string(d.By), Principal: r.Thread.Principal})
+	if rule.offered && err == nil {
+		kept, err = b.options.Kept.Add(rulefile.Kept{Rule: offered, By: string(d.By), Principal: r.Thread.Principal})
 	}
-	if err != nil {
-		d.Decision, d.Level = elicit.Approved, slog.LevelWarn
-		d.Detail = "approved once, because the rule could not be kept: " + err.Error()
-		d.Remarks = append(d.Remarks, "This was approved once. The rule that you accepted could not be kept: "+err.Error())
-		return 0
-	}
-	d.RuleWords = rule.Words()
-	return kept.Number
+	rule.err = err
+	d, _ = all.decision(r, elsewhere, rule)
+	return d, kept.Number
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/stack"
 )
@@ -72,21 +71,14 @@ func New(o *Options, invite func(words, where string)) *Board {
 // was asked could not show it, or gave an answer that does not count. Otherwise it is decided at once.
 func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) approval.Decision {
 	began := time.Now()
-	d, ruled := b.rule(ctx, r)
-	automatic := "" // what clients answered by themselves
-	if !ruled {
-		d, automatic = b.ask(ctx, r, comes)
+	automatic, rule := "", 0
+	d, open := b.rule(ctx, r).decision(r, true, lasting{})
+	if open {
+		var all ends
+		var elsewhere bool
+		all, elsewhere, automatic = b.ask(ctx, r, comes)
+		d, rule = b.decided(r, all, elsewhere)
 	}
-	if _, is := r.Event.(protocol.OverruleRequest); is && (d.By == approval.ByNobody || d.Took > 0 && d.Took < Instant) {
-		if d.Decision = elicit.Denied; d.Reason == elicit.ReasonUnsupported { // the denial stands, and the turn goes on
-			d.Outcome = elicit.Outcome{Decision: d.Decision, Reason: d.Reason, Detail: d.Detail} // without advice
-		}
-	}
-	if _, is := r.Event.(protocol.HostRequest); is && ctx.Err() != nil && d.Decision == elicit.Abort {
-		// Its command has ended, and the turn goes on.
-		d.Outcome = denied("nobody answered before the command ended", "denied: the command has ended", slog.LevelInfo)
-	}
-	rule := b.keepRule(r, &d, ruled)
 	b.record(r, &d, record.Verdict{Automatic: automatic, Rule: rule, Waited: time.Since(began).Milliseconds()})
 	if words := d.ForCaller(); words != "" {
 		d.Remarks = append(d.Remarks, words)
@@ -156,9 +148,9 @@ type question struct {
 	automatic []string // what clients answered by themselves
 }
 
-// ask asks the question at every place and waits for its end. It also returns what clients answered
-// by themselves. See [Board.Decide] for comes.
-func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (d approval.Decision, automatic string) {
+// ask asks the question at every place and returns its ends, whether another place remained that could answer (see
+// [ends.decision]), and what clients answered by themselves. See [Board.Decide] for comes.
+func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (all ends, elsewhere bool, automatic string) {
 	o := b.options.Questions
 	o.Timeout = cmp.Or(o.Timeout, r.Timeout)
 	if comes && o.Timeout < 0 {
@@ -166,18 +158,19 @@ func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (d app
 	}
 	bounded, cancel := o.WithTimeout(ctx)
 	defer cancel()
-	q := &question{request: r, board: b, comes: comes, arrive: make(chan end), over: make(chan struct{}), left: make(chan struct{}, 1)}
+	q := &question{
+		request: r, board: b, comes: comes, arrive: make(chan end), over: make(chan struct{}), left: make(chan struct{}, 1),
+	}
 	q.ctx, q.withdraw = context.WithCancelCause(bounded)
-	elsewhere := q.collect()
-	at, why := unable, elicit.ErrUnsupported
+	elsewhere = q.collect()
+	last, why := unable, elicit.ErrUnsupported
 	switch {
 	case ctx.Err() != nil:
-		at, why = over, context.Canceled
+		last, why = over, context.Canceled
 	case bounded.Err() != nil:
-		at, why = late, context.DeadlineExceeded
+		last, why = late, context.DeadlineExceeded
 	}
-	d, _ = append(q.ends, end{all: at, out: q.without(why)}).decision(r, elsewhere)
-	return d, strings.Join(q.automatic, "; ")
+	return append(q.ends, end{all: last, out: q.without(why)}), elsewhere, strings.Join(q.automatic, "; ")
 }
 
 // without returns the outcome of the question without an answer.
@@ -210,7 +203,7 @@ func (q *question) collect() (elsewhere bool) {
 				continue
 			}
 			last = refused
-			elsewhere = q.board.elsewhere(last.host)
+			elsewhere = q.board.elsewhere(last.client)
 		case <-over:
 			over, late = nil, time.After(withdrawal)
 			continue
@@ -219,7 +212,7 @@ func (q *question) collect() (elsewhere bool) {
 			n = math.MaxInt
 			continue
 		}
-		if _, open := q.ends.decision(q.request, elsewhere); !open {
+		if _, open := q.ends.decision(q.request, elsewhere, lasting{}); !open {
 			q.withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, cmp.Or(inWords[last.out.Decision], "denied"), at(last.by)))
 		}
 	}
@@ -269,8 +262,8 @@ func (q *question) askAt(a *attachment) {
 	go func() {
 		defer cancel()
 		defer stop()
-		if h := a.place.Host; h != nil {
-			defer context.AfterFunc(h.here, q.leaves)()
+		if c := a.place.Client; c != nil {
+			defer context.AfterFunc(c.here, q.leaves)()
 		}
 		e := q.answer(ctx, a.place)
 		q.board.mu.Lock()
@@ -284,35 +277,34 @@ func (q *question) askAt(a *attachment) {
 }
 
 // answer asks one place. A client that answered by itself may be not asked, or not counted.
-func (q *question) answer(ctx context.Context, at *Place) end {
-	b, h := q.board, at.Host
-	e := end{by: at.decider(), host: h}
-	elsewhere := func() bool { return b.elsewhere(h) }
-	if h.never() {
+func (q *question) answer(ctx context.Context, place *Place) end {
+	b, client := q.board, place.Client
+	e := end{by: place.decider(), client: client}
+	elsewhere := func() bool { return b.elsewhere(client) }
+	if client.never() {
 		e.err, e.out = errOnlyPage, q.without(elicit.ErrUnsupported)
 		return e
 	}
-	if why := h.skip(); why != "" && elsewhere() {
+	if why := client.skip(); why != "" && elsewhere() {
 		e.verdict, e.out = verdict{why, true}, q.request.Question.ReadError(elicit.ErrUnsupported, nil)
 		return e
 	}
-	if b.Asks != nil && ctx.Err() == nil && at.shows() {
+	if b.Asks != nil && ctx.Err() == nil && place.shows() {
 		b.Asks()
 	}
 	began := time.Now()
 	e.err = stack.Guard(b.log, "Place.Ask", func() (err error) {
-		e.out, err = at.Ask(ctx, q.request)
+		e.out, err = place.Ask(ctx, q.request)
 		return err
 	})
+	e.waited = time.Since(began)
 	if e.err != nil {
 		return e
 	}
 	if ctx.Err() == nil {
-		e.verdict = h.judge(e.out, elsewhere)
+		e.verdict = client.judge(e.out, elsewhere)
 	}
-	if human(q.request) {
-		e.onlyPerson(time.Since(began))
-	}
+	e.byPerson(q.request)
 	return e
 }
 
@@ -374,14 +366,14 @@ func at(by approval.Decider) string {
 	return "on " + name(by)
 }
 
-// elsewhere reports whether a question can be answered at another place than a host: at the desk,
+// elsewhere reports whether a question can be answered at another place than a client: at the desk,
 // or by another client that is there and has not answered by itself.
-func (b *Board) elsewhere(h *Host) bool {
+func (b *Board) elsewhere(c *Client) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.ContainsFunc(b.places, func(a *attachment) bool {
-		other := a.place.Host
-		return a.ctx.Err() == nil && !a.gone && (!isClient(a.place.decider()) || other != nil && other != h && other.answers())
+		other := a.place.Client
+		return a.ctx.Err() == nil && !a.gone && (!isClient(a.place.decider()) || other != nil && other != c && other.answers())
 	})
 }
 
@@ -389,25 +381,4 @@ func (b *Board) elsewhere(h *Host) bool {
 var inWords = map[elicit.Decision]string{
 	elicit.Approved: "approved", elicit.ApprovedForSession: "approved for the session", elicit.ApprovedAlways: "approved, always",
 	elicit.Abort: "denied, and the turn stopped",
-}
-
-// denied returns the outcome of a denial that no place gave.
-func denied(feedback, detail string, level slog.Level) elicit.Outcome {
-	return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: feedback, Detail: detail, Level: level}
-}
-
-// limited returns the outcome with a decision that the request offers. The outcome of a
-// rule or a desk may have any word, or an approval that the request does not offer.
-func limited(r *approval.Request, out elicit.Outcome) elicit.Outcome {
-	exec, _ := r.Event.(protocol.ExecApprovalRequest)
-	switch {
-	case !out.Decision.Valid():
-		out.Decision = elicit.Denied
-	case out.Confined && !exec.Confinable && out.Decision != elicit.Abort:
-		out.Decision = elicit.Denied
-		out.Feedback = cmp.Or(out.Feedback, "it may run only in the sandbox, which is not possible")
-	case (r.Question.Once || out.Confined) && out.Decision == elicit.ApprovedForSession:
-		out.Decision = elicit.Approved
-	}
-	return out
 }

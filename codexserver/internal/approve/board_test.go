@@ -470,8 +470,8 @@ func TestComes(t *testing.T) {
 	refuses := newClient(func(context.Context) (string, error) { return "", &jsonrpc.Error{Code: 1, Message: "no"} }, nil)
 	leaves := newClient(servertest.Never, nil)
 	pageOnly := func() *approve.Place {
-		host := approve.NewHosts(context.Background(), setting.Asking{Where: setting.WherePage}).Host("x")
-		return &approve.Place{Host: host, Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
+		client := approve.NewClients(context.Background(), setting.Asking{Where: setting.WherePage}).Client("x")
+		return &approve.Place{Client: client, Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
 			t.Error("a client was asked, although only the page asks")
 			return elicit.Outcome{}, nil
 		}}

@@ -19,7 +19,7 @@ func endOf(letter rune) end {
 	q := &elicit.Question{}
 	says := func(answer string) elicit.Outcome { return q.Read([]byte(answer), nil) }
 	client := func(out elicit.Outcome) end {
-		return end{by: approval.ByClient, host: NewHosts(context.Background(), setting.Asking{}).Host(string(letter)), out: out}
+		return end{by: approval.ByClient, client: NewClients(context.Background(), setting.Asking{}).Client(string(letter)), out: out}
 	}
 	lower := []rune(strings.ToLower(string(letter)))[0]
 	var e end
@@ -66,7 +66,7 @@ func endsOf(letters string) (all ends) {
 	return all
 }
 
-var someRequest = &approval.Request{Question: &elicit.Question{}}
+var someRequest = &approval.Request{Subject: approval.Command{}, Question: &elicit.Question{}}
 
 // TestDecision has the rows of the table of [ends.decision]. Each letter is an end: an answer that accepts, accepts for
 // the session, declines, cancels, is not understood, is no word; an error, unable, interrupted, gone, failed; and for
@@ -97,7 +97,7 @@ func TestDecision(t *testing.T) {
 		{"-", "denied unsupported nobody open"}, {"f-", "denied unsupported nobody open; F"}, {"f", "denied  nobody open; F"}, {"", "denied  nobody open"},
 	} {
 		letters, isAlone := strings.CutSuffix(tt.ends, alone)
-		d, open := endsOf(letters).decision(someRequest, !isAlone)
+		d, open := endsOf(letters).decision(someRequest, !isAlone, lasting{})
 		got := fmt.Sprintf("%s %s %s", d.Decision, d.Reason, d.By)
 		if d.Client != "" {
 			got += " " + d.Client
@@ -151,7 +151,7 @@ func FuzzDecision(f *testing.F) {
 		}
 		permutations(some, 0, func(order string) {
 			all := endsOf(order)
-			d, _ := all.decision(someRequest, elsewhere)
+			d, _ := all.decision(someRequest, elsewhere, lasting{})
 			if strictest != "" && d.Decision != strictest {
 				t.Fatalf("%q, elsewhere %v: %s, want %s", order, elsewhere, d.Decision, strictest)
 			}
@@ -159,8 +159,8 @@ func FuzzDecision(f *testing.F) {
 				t.Fatalf("%q, elsewhere %v: %s by %s, but the answers are %q", order, elsewhere, d.Decision, d.By, strictest)
 			}
 			for n := range all {
-				before, open := all[:n].decision(someRequest, elsewhere)
-				after, still := all[:n+1].decision(someRequest, elsewhere)
+				before, open := all[:n].decision(someRequest, elsewhere, lasting{})
+				after, still := all[:n+1].decision(someRequest, elsewhere, lasting{})
 				answered := before.By != approval.ByNobody
 				if !open && still || answered && before.Decision.Stricter(after.Decision) {
 					t.Fatalf("%q, elsewhere %v: %s is loosened to %s", order[:n+1], elsewhere, before.Decision, after.Decision)

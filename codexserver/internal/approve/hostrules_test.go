@@ -9,7 +9,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
@@ -44,8 +43,8 @@ func TestHostRules(t *testing.T) {
 			must.Get(o.Kept.Add(rulefile.Kept{Rule: rulefile.Rule{Host: tt.kept}, By: "client"}))(t)
 		}
 		b := approve.New(o, nil)
-		e := protocol.HostRequest{Command: []string{"npm", "install"}, Cwd: "/work", Host: npm, Unasked: tt.unasked}
-		r := &approval.Request{Event: e, Question: approval.HostQuestion(e, "")}
+		e := approval.Network{Command: []string{"npm", "install"}, Cwd: "/work", Hostname: npm, NoPerson: tt.unasked}
+		r := &approval.Request{Subject: e, Question: e.Question("", "")}
 		must.Equal(t, name+": a rule is offered", tt.ask == "", b.Offer(r) != nil)
 		d := decide(t, b, servertest.Accept, r)
 		must.Equal(t, name, tt.want, string(d.Decision)+" by "+string(d.By))

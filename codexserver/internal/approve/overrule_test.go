@@ -46,14 +46,14 @@ func TestOverrule(t *testing.T) {
 					return elicit.Outcome{Decision: elicit.Approved}, true
 				}}
 				b := approve.New(&approve.Options{Rules: rules, Record: record.To(&log)}, nil)
-				hosts := approve.NewHosts(context.Background(), setting.Asking{})
-				defer b.Attach(&approve.Place{Host: hosts.Host("x"), Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
+				hosts := approve.NewClients(context.Background(), setting.Asking{})
+				defer b.Attach(&approve.Place{Client: hosts.Client("x"), Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
 					time.Sleep(tt.took)
 					tt.says.Took = tt.took
 					return tt.says, nil
 				}})()
-				r := protocol.OverruleRequest{Refused: protocol.Refused{Command: []string{"rm", "x"}, Reason: "denied"}}
-				d := b.Decide(t.Context(), &approval.Request{Event: r, Question: approval.OverruleQuestion(r, "")}, false)
+				r := approval.Overrule{Refused: protocol.Refused{Command: []string{"rm", "x"}, Reason: "denied"}}
+				d := b.Decide(t.Context(), &approval.Request{Subject: r, Question: r.Question("", "")}, false)
 				must.Equal(t, "decision", tt.want, strings.Join(append([]string{fmt.Sprintf("%s by %s", d.Decision, d.By)}, d.Remarks...), "; "))
 				got := ""
 				if log.Len() > 0 {
@@ -66,7 +66,7 @@ func TestOverrule(t *testing.T) {
 	}
 	b := approve.New(&approve.Options{Record: record.To(brokenWriter{})}, nil)
 	defer b.Attach(returning(elicit.Outcome{Decision: elicit.Approved, Took: time.Second}))()
-	if d := b.Decide(t.Context(), &approval.Request{Event: protocol.OverruleRequest{}, Question: &elicit.Question{}}, false); d.Decision != elicit.Denied {
+	if d := b.Decide(t.Context(), &approval.Request{Subject: approval.Overrule{}, Question: &elicit.Question{}}, false); d.Decision != elicit.Denied {
 		t.Errorf("%s, although it was not recorded", d.Decision)
 	}
 }

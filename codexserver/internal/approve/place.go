@@ -17,14 +17,14 @@ type Place struct {
 	// It must return soon after ctx ends. An error means that the place could not show the
 	// question.
 	Ask func(ctx context.Context, r *approval.Request) (elicit.Outcome, error)
-	// Host is the client that answers. Nil is the program that runs the server.
-	Host *Host
+	// Client is the client that answers. Nil is the program that runs the server.
+	Client *Client
 	// Can reports whether a person can see questions at the client now. Nil is false.
 	Can func() bool
 }
 
 // decider names the place in the record.
-func (p *Place) decider() approval.Decider { return cmp.Or(p.By, p.Host.by()) }
+func (p *Place) decider() approval.Decider { return cmp.Or(p.By, p.Client.by()) }
 
 // shows reports whether a person sees the questions.
 func (p *Place) shows() bool { return p.By != "" || p.Can != nil && p.Can() }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/stack"
 )
@@ -20,14 +19,14 @@ func (b *Board) record(r *approval.Request, d *approval.Decision, v record.Verdi
 		if b.options.Record == nil {
 			return nil
 		}
-		l, err := lineOf(r)
-		if err != nil {
-			return err
+		l := record.Line{
+			Event: record.Decided, Thread: r.Thread.ID, Turn: cmp.Or(r.TurnID, r.Turn), Call: r.Subject.Call(),
+			Principal: r.Thread.Principal, Facts: r.Subject.Facts(true),
 		}
 		v.Decision, v.By, v.RuleWords = string(d.Decision), string(d.By), d.RuleWords
 		v.Reason, v.Detail, v.Feedback = string(d.Reason), d.Detail, d.Feedback
-		l.Verdict = v
-		switch _, overrules := r.Event.(protocol.OverruleRequest); {
+		l.Reach, l.Verdict = r.Question.Reach, v
+		switch overrules := r.Subject.Effect() == approval.Overrules; {
 		case overrules && approves: // of nothing that runs
 			l.Event, l.Decision = record.Overruled, ""
 		case overrules && d.By == approval.ByNobody && v.Automatic == "": // nobody answered
@@ -35,6 +34,7 @@ func (b *Board) record(r *approval.Request, d *approval.Decision, v record.Verdi
 		case !approves:
 			l.Bound()
 		}
+		var err error
 		d.ID, err = b.options.Record.Add(l, approves)
 		return err
 	})
@@ -48,28 +48,6 @@ func (b *Board) record(r *approval.Request, d *approval.Decision, v record.Verdi
 	words := fmt.Sprintf("the approval could not be recorded, so it does not count: %v", err)
 	d.Outcome = denied(words, words, slog.LevelWarn)
 	d.Remarks = append(d.Remarks, "Nothing was run: "+words+".")
-}
-
-// lineOf returns the line about a question, without its decision. The error says that JSON cannot have it.
-func lineOf(r *approval.Request) (l record.Line, err error) {
-	l = record.Line{Event: record.Decided, Thread: r.Thread.ID, Turn: r.Turn, Call: r.Call(), Principal: r.Thread.Principal}
-	l.Reach = r.Question.Reach
-	switch m := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		l.Turn, l.Kind, l.Command, l.Cwd = cmp.Or(m.TurnID, r.Turn), record.KindCommand, m.Command, m.Cwd
-	case protocol.HostRequest:
-		l.Call, l.Kind, l.Host, l.Command, l.Cwd = m.CallID, record.KindHost, m.Host, m.Command, m.Cwd
-	case protocol.PatchApprovalRequest:
-		l.Turn, l.Kind, l.Cwd, l.Changes = cmp.Or(m.TurnID, r.Turn), record.KindPatch, m.Cwd, record.ChangesOf(m.Changes, true)
-	case protocol.AccessRequest:
-		l.Kind, l.Access, l.Client = record.KindAccess, &m.Access, m.Client
-	case protocol.OverruleRequest:
-		l.Call, l.Subject = m.CallID, record.SubjectOf(&m.Refused, false)
-	default:
-		l.Kind = record.KindOther
-		l.Question, err = protocol.AppendEvent(nil, m)
-	}
-	return l, err
 }
 
 // Note records the beginning or the end of a call, or a refusal, in a turn. It must be called before others receive

@@ -50,8 +50,8 @@ func newClient(a servertest.Answer, o *elicit.Options) *approve.Place {
 
 // request asks to run `git init`.
 func request() *approval.Request {
-	exec := protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"}
-	return &approval.Request{Thread: approval.Thread{ID: "t"}, Event: exec, Question: approval.ExecQuestion(exec, "", "")}
+	exec := approval.Command{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"}
+	return &approval.Request{Thread: approval.Thread{ID: "t"}, Subject: exec, Question: exec.Question("", "")}
 }
 
 // inviterDesk is a desk with an invitation that may panic.
@@ -72,21 +72,20 @@ func decide(t *testing.T, b *approve.Board, answer string, r *approval.Request) 
 // TestRecordFails checks that an approval that cannot be recorded does not count, and that the failure is logged and told.
 func TestRecordFails(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		record *record.Record
-		event  protocol.EventMsg
-		want   string
+		name    string
+		record  *record.Record
+		subject approval.Subject
+		want    string
 	}{
-		{"no writer", record.To(nil), request().Event, ""},
-		{"a writer that fails", record.To(brokenWriter{}), request().Event, "error=broken"},
-		{"an event that is no JSON", record.To(&strings.Builder{}), protocol.RawEvent{Type: "x", Raw: []byte(`{`)}, "not recorded"},
-		{"a command that JSON cannot have", record.To(&strings.Builder{}), protocol.ExecApprovalRequest{Command: []string{"echo", "\xff"}}, "not recorded"},
+		{"no writer", record.To(nil), request().Subject, ""},
+		{"a writer that fails", record.To(brokenWriter{}), request().Subject, "error=broken"},
+		{"a command that JSON cannot have", record.To(&strings.Builder{}), approval.Command{Command: []string{"echo", "\xff"}}, "not recorded"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var log servertest.Journal
 			b := approve.New(&approve.Options{Record: tt.record, Logger: log.Logger()}, nil)
 			r := request()
-			r.Event = tt.event
+			r.Subject = tt.subject
 			want := elicit.Approved
 			if tt.want != "" {
 				want = elicit.Denied
@@ -124,34 +123,34 @@ func TestDenialIsNotRecorded(t *testing.T) {
 
 // TestRecord records each kind of question, with each kind of decision.
 func TestRecord(t *testing.T) {
-	accessed := protocol.AccessRequest{Access: protocol.Access{Folder: "/work", Mode: protocol.SandboxDangerFullAccess, Policy: protocol.ApprovalNever}, Client: "Cursor"}
+	accessed := approval.Access{Access: protocol.Access{Folder: "/work", Mode: protocol.SandboxDangerFullAccess, Policy: protocol.ApprovalNever}, Client: "Cursor"}
 	to := "/work/to"
-	patch := protocol.PatchApprovalRequest{CallID: "c", TurnID: "turn", Cwd: "/work", Changes: map[string]protocol.FileChange{
+	patch := approval.Patch{CallID: "c", Cwd: "/work", Changes: map[string]protocol.FileChange{
 		"/work/new": {Add: &protocol.FileContent{Content: "x\n"}}, "/work/old": {Delete: &protocol.FileContent{Content: "y\n"}},
 		"/work/from": {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-a\n+b\n", MovePath: &to}},
 	}}
 	const long = 100 << 10
 	for _, tt := range []struct {
-		name, answer string
-		event        protocol.EventMsg
-		want         string // after the time and the id
+		name, answer, turn string
+		subject            approval.Subject
+		want               string // after the time and the id
 	}{
-		{"a command", servertest.Accept, protocol.ExecApprovalRequest{CallID: "c", TurnID: "turn", Command: []string{"git", "push"}, Cwd: "/work"},
+		{"a command", servertest.Accept, "turn", approval.Command{CallID: "c", Command: []string{"git", "push"}, Cwd: "/work"},
 			`"threadId":"t","turnId":"turn","callId":"c","principal":"ann","kind":"command","command":["git","push"],"cwd":"/work","decision":"approved","by":"client","detail":"approved by the client"}`},
-		{"declined", `{"action":"decline","content":{"feedback":"no\n"}}`, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git"}, Cwd: "/work"},
+		{"declined", `{"action":"decline","content":{"feedback":"no\n"}}`, "", approval.Command{CallID: "c", Command: []string{"git"}, Cwd: "/work"},
 			`"threadId":"t","turnId":"1","callId":"c","principal":"ann","kind":"command","command":["git"],"cwd":"/work","decision":"denied","by":"client","reason":"declined","detail":"declined by the client","feedback":"no"}`},
-		{"a patch", servertest.Accept, patch,
+		{"a patch", servertest.Accept, "turn", patch,
 			`"threadId":"t","turnId":"turn","callId":"c","principal":"ann","kind":"patch","cwd":"/work","changes":[{"path":"/work/from","kind":"update","moveTo":"/work/to","diff":"@@ -1 +1 @@\n-a\n+b\n"},` +
 				`{"path":"/work/new","kind":"add","diff":"+x"},{"path":"/work/old","kind":"delete","diff":"-y"}],"decision":"approved","by":"client","detail":"approved by the client"}`},
-		{"access", servertest.Cancel, accessed,
+		{"access", servertest.Cancel, "", accessed,
 			`"threadId":"t","turnId":"1","principal":"ann","kind":"access","access":{"folder":"/work","mode":"danger-full-access","policy":"never"},"client":"Cursor","decision":"abort","by":"client","reason":"cancelled","detail":"cancelled by the client"}`},
-		{"a question of others", servertest.Accept, protocol.RawEvent{Type: "approval_request", Raw: []byte(`{"type":"approval_request","message":"Run it?","_meta":{"path":"/etc"}}`)},
+		{"a question of others", servertest.Accept, "", approval.Other{Ask: &elicit.Question{Message: "Run it?", Meta: map[string]any{"path": "/etc"}}},
 			`"threadId":"t","turnId":"1","principal":"ann","kind":"other","question":{"type":"approval_request","message":"Run it?","_meta":{"path":"/etc"}},"decision":"approved","by":"client","detail":"approved by the client"}`},
 	} {
 		var lines servertest.Journal
 		b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
 		r := request()
-		r.Event, r.Turn, r.Thread = tt.event, "1", approval.Thread{ID: "t", Principal: "ann"}
+		r.Subject, r.Turn, r.TurnID, r.Thread = tt.subject, "1", tt.turn, approval.Thread{ID: "t", Principal: "ann"}
 		decide(t, b, tt.answer, r)
 		head := regexp.MustCompile(`^{"event":"decided","time":"2[^"]+Z","decisionId":"[A-Z0-9]{12}-1",`)
 		got := head.ReplaceAllString(regexp.MustCompile(`,"waitedMs":\d+`).ReplaceAllString(lines.String(), ""), "")
@@ -163,7 +162,7 @@ func TestRecord(t *testing.T) {
 		var lines servertest.Journal
 		b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
 		r := request()
-		r.Event = protocol.ExecApprovalRequest{Command: []string{strings.Repeat("x", long)}}
+		r.Subject = approval.Command{Command: []string{strings.Repeat("x", long)}}
 		decide(t, b, answer, r)
 		if got := len(lines.String()); (got > long) != whole || got < 64<<10 {
 			t.Errorf("%s: the line has %d bytes", answer, got)
@@ -262,7 +261,7 @@ func TestCalls(t *testing.T) {
 			works := &worker{board: b, turn: turn.New(changes.Options{})}
 			for _, answer := range tt.asked {
 				r := request()
-				r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}}
+				r.Subject = approval.Command{CallID: "c", Command: []string{"git", "init"}}
 				works.decide(t, answer, r)
 			}
 			for _, m := range tt.events {
@@ -310,7 +309,7 @@ func TestRecordFaults(t *testing.T) {
 		var log servertest.Journal
 		b := approve.New(&approve.Options{Record: record.To(u), Logger: log.Logger()}, nil)
 		r := request()
-		r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git"}}
+		r.Subject = approval.Command{CallID: "c", Command: []string{"git"}}
 		works := &worker{board: b, turn: turn.New(changes.Options{})}
 		d := works.decide(t, servertest.Accept, r)
 		works.add(protocol.ExecCommandBegin{CallID: "c"})
@@ -329,9 +328,9 @@ const always = `{"action":"accept","content":{"decision":"approved_always"}}`
 // lasting asks about a command for which a rule can be offered, in a folder.
 func lasting(folder string) *approval.Request {
 	r := request()
-	exec := r.Event.(protocol.ExecApprovalRequest)
+	exec := r.Subject.(approval.Command)
 	exec.Command, exec.Cwd, exec.Confinable, exec.LeavesSandbox = []string{"make"}, folder, true, true
-	r.Event = exec
+	r.Subject = exec
 	return r
 }
 
@@ -370,9 +369,9 @@ func TestAlways(t *testing.T) {
 		}, says(always), elicit.Denied, false},
 		{"no store", elicit.FormDecision, func(o *approve.Options, _ *approval.Request) { o.Kept = nil }, says(always), elicit.Denied, false},
 		{"nothing to offer", elicit.FormDecision, func(_ *approve.Options, r *approval.Request) {
-			exec := r.Event.(protocol.ExecApprovalRequest)
+			exec := r.Subject.(approval.Command)
 			exec.Confinable = false
-			r.Event = exec
+			r.Subject = exec
 		}, returns(elicit.Outcome{Decision: elicit.ApprovedAlways}), elicit.Denied, false},
 		{"not all is shown", elicit.FormDecision, func(_ *approve.Options, r *approval.Request) { r.Question.Partial = true }, says(always), elicit.Denied, false},
 		{"denied without asking", elicit.FormDecision, func(_ *approve.Options, r *approval.Request) { r.Deny = "no" }, says(always), elicit.Denied, false},

@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -47,7 +46,7 @@ func TestRules(t *testing.T) {
 		if strings.Contains(tt.argv, "|") {
 			argv = strings.Split(tt.argv, "|")
 		}
-		out, ruled := judge(t.Context(), &rules, protocol.ExecApprovalRequest{Command: argv, Confinable: true})
+		out, ruled := judge(t.Context(), &rules, approval.Command{Command: argv, Confinable: true})
 		if ruled != (tt.want != "") || out.Decision != tt.want {
 			t.Errorf("%q: %v %q, want %q", argv, ruled, out.Decision, tt.want)
 		}
@@ -60,14 +59,15 @@ func TestRules(t *testing.T) {
 	rules.Decide = func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 		return elicit.Outcome{Decision: elicit.Approved}, true
 	}
-	if out, ruled := judge(ctx, &rules, protocol.PatchApprovalRequest{}); !ruled || out.Decision != elicit.Abort {
-		t.Errorf("a rule that returns after the turn: %q, %t", out.Decision, ruled)
+	late := &approval.Request{Subject: approval.Patch{}, Question: &elicit.Question{}}
+	if d := New(&Options{Rules: rules}, nil).Decide(ctx, late, false); d.Decision != elicit.Abort {
+		t.Errorf("a rule that returns after the turn: %q", d.Decision)
 	}
 }
 
 // judge asks the rules about a request.
-func judge(ctx context.Context, rules *approval.Rules, m protocol.EventMsg) (elicit.Outcome, bool) {
-	return byRules(ctx, rules, &approval.Request{Event: m, Question: &elicit.Question{}}, New(&Options{Rules: *rules}, nil).Person(m))
+func judge(ctx context.Context, rules *approval.Rules, s approval.Subject) (elicit.Outcome, bool) {
+	return byRules(ctx, rules, &approval.Request{Subject: s, Question: &elicit.Question{}}, s.Each(rules))
 }
 
 // TestRulesInTheSandbox checks that a rule without Outside approves only runs in the sandbox.
@@ -85,7 +85,7 @@ func TestRulesInTheSandbox(t *testing.T) {
 		{[]string{"bash", "-lc", "make && go test"}, true, "inside"}, {[]string{"bash", "-lc", "make && go test"}, false, "asked"},
 		{[]string{"bash", "-lc", "go test && make"}, false, "asked"}, {[]string{"bash", "-lc", "go test && rm x"}, true, "asked"},
 	} {
-		out, ruled := judge(t.Context(), &rules, protocol.ExecApprovalRequest{Command: tt.argv, Confinable: tt.confinable, LeavesSandbox: true})
+		out, ruled := judge(t.Context(), &rules, approval.Command{Command: tt.argv, Confinable: tt.confinable, LeavesSandbox: true})
 		got := "asked"
 		if ruled && out.Decision == elicit.Approved {
 			got = map[bool]string{true: "inside", false: "outside"}[out.Confined]
@@ -98,9 +98,9 @@ func TestRulesInTheSandbox(t *testing.T) {
 
 // TestOutcomeIsLimited checks that an outcome of foreign code is limited to what the question offers.
 func TestOutcomeIsLimited(t *testing.T) {
-	inside := protocol.ExecApprovalRequest{Confinable: true}
+	inside := approval.Command{Command: []string{"make"}, Confinable: true}
 	for _, tt := range []struct {
-		event          protocol.EventMsg
+		subject        approval.Subject
 		given          elicit.Decision
 		confined, once bool
 		want           elicit.Decision
@@ -111,14 +111,14 @@ func TestOutcomeIsLimited(t *testing.T) {
 		{inside, elicit.ApprovedForSession, false, false, elicit.ApprovedForSession},
 		{inside, elicit.Approved, true, false, elicit.Approved},
 		{inside, elicit.ApprovedForSession, true, false, elicit.Approved},
-		{protocol.ExecApprovalRequest{}, elicit.Approved, true, false, elicit.Denied},
-		{protocol.ExecApprovalRequest{}, elicit.Abort, true, false, elicit.Abort},
-		{protocol.PatchApprovalRequest{}, elicit.Approved, true, false, elicit.Denied},
+		{approval.Command{}, elicit.Approved, true, false, elicit.Denied},
+		{approval.Command{}, elicit.Abort, true, false, elicit.Abort},
+		{approval.Patch{}, elicit.Approved, true, false, elicit.Denied},
 	} {
 		o := &Options{Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 			return elicit.Outcome{Decision: tt.given, Confined: tt.confined}, true
 		}}}
-		if got := New(o, nil).Decide(t.Context(), &approval.Request{Event: tt.event, Question: &elicit.Question{Once: tt.once}}, false); got.Decision != tt.want || got.By != approval.ByRule {
+		if got := New(o, nil).Decide(t.Context(), &approval.Request{Subject: tt.subject, Question: &elicit.Question{Once: tt.once}}, false); got.Decision != tt.want || got.By != approval.ByRule {
 			t.Errorf("%+v: %s by %s, want %s", tt, got.Decision, got.By, tt.want)
 		}
 	}
@@ -142,7 +142,7 @@ func TestRulesAsJudged(t *testing.T) {
 			Rules, Why string
 		}
 		must.OK(t, json.Unmarshal(line, &row, json.MatchCaseInsensitiveNames(true)))
-		q := protocol.ExecApprovalRequest{Command: row.Command, Cwd: "/work", Confinable: true}
+		q := approval.Command{Command: row.Command, Cwd: "/work", Confinable: true}
 		out, _ := judge(t.Context(), &rules, q)
 		if got := words[out.Decision]; got != row.Rules {
 			t.Errorf("%q: %s, want %s: %s", row.Command, got, row.Rules, row.Why)
@@ -152,8 +152,8 @@ func TestRulesAsJudged(t *testing.T) {
 
 // TestKeptRules checks that the rules that people accepted come last and only allow.
 func TestKeptRules(t *testing.T) {
-	q := protocol.ExecApprovalRequest{Command: []string{"go", "test"}, Cwd: t.TempDir(), Confinable: true}
-	rule, err := rulefile.Offer(&q)
+	q := approval.Command{Command: []string{"go", "test"}, Cwd: t.TempDir(), Confinable: true}
+	rule, err := rulefile.Offer(q.Lasting())
 	if err != nil {
 		t.Fatal("no rule is offered")
 	}
@@ -202,7 +202,7 @@ func TestKeptRules(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			q := q
 			q.Human, q.Confinable = tt.human, !tt.outside
-			d := New(&tt.options, nil).Decide(t.Context(), &approval.Request{Event: q, Question: &elicit.Question{}, Deny: tt.deny}, false)
+			d := New(&tt.options, nil).Decide(t.Context(), &approval.Request{Subject: q, Question: &elicit.Question{}, Deny: tt.deny}, false)
 			if d.Decision != tt.want || d.By != tt.by || d.Confined != tt.confined {
 				t.Errorf("%s by %s, confined %t, want %s by %s, %t", d.Decision, d.By, d.Confined, tt.want, tt.by, tt.confined)
 			}
@@ -210,7 +210,7 @@ func TestKeptRules(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if d := New(&Options{Kept: kept}, nil).Decide(ctx, &approval.Request{Event: q, Question: &elicit.Question{}}, false); d.Decision != elicit.Abort {
+	if d := New(&Options{Kept: kept}, nil).Decide(ctx, &approval.Request{Subject: q, Question: &elicit.Question{}}, false); d.Decision != elicit.Abort {
 		t.Errorf("after the end of the turn: %s", d.Decision)
 	}
 }
@@ -249,13 +249,13 @@ func TestPublishedFlawsOfRules(t *testing.T) {
 			for _, outside := range []bool{false, true} {
 				rules := &approval.Rules{Allow: []approval.Rule{{Command: rule, Outside: outside}}}
 				for _, script := range []string{flaw.rule, flaw.rule + " x && " + flaw.rule} {
-					if out, ruled := judge(t.Context(), rules, protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", script}, Confinable: true}); !ruled || out.Decision != elicit.Approved {
+					if out, ruled := judge(t.Context(), rules, approval.Command{Command: []string{"bash", "-lc", script}, Confinable: true}); !ruled || out.Decision != elicit.Approved {
 						t.Fatalf("the rule does not allow %q", script)
 					}
 				}
 				for _, script := range flaw.scripts {
 					for _, argv := range [][]string{{"bash", "-lc", script}, {"sh", "-c", script}, {"./bash", "-lc", script}} {
-						if out, ruled := judge(t.Context(), rules, protocol.ExecApprovalRequest{Command: argv, Confinable: true}); ruled || out.Decision != "" {
+						if out, ruled := judge(t.Context(), rules, approval.Command{Command: argv, Confinable: true}); ruled || out.Decision != "" {
 							t.Errorf("the rule allows %q: %s", argv, out.Decision)
 						}
 					}
@@ -265,7 +265,7 @@ func TestPublishedFlawsOfRules(t *testing.T) {
 	}
 	for _, n := range []int{1, 50, 51, 5000} {
 		chain := strings.Repeat("true; ", n) + "curl h"
-		out, ruled := judge(t.Context(), &approval.Rules{Allow: []approval.Rule{{Command: []string{"true"}, Outside: true}}, Deny: [][]string{{"curl"}}}, protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", chain}, Confinable: true})
+		out, ruled := judge(t.Context(), &approval.Rules{Allow: []approval.Rule{{Command: []string{"true"}, Outside: true}}, Deny: [][]string{{"curl"}}}, approval.Command{Command: []string{"bash", "-lc", chain}, Confinable: true})
 		if !ruled || out.Decision != elicit.Denied {
 			t.Errorf("%d commands before the denied one: %s", n, out.Decision)
 		}
@@ -298,7 +298,7 @@ func TestJudge(t *testing.T) {
 		{"d d c e u u a", "", true, "given given given given given given given asked"},
 		{"a a", setting.WhereBoth, true, "void void asked"}, // and nothing runs
 	} {
-		h := NewHosts(context.Background(), setting.Asking{Where: tt.where}).Host("x")
+		h := NewClients(context.Background(), setting.Asking{Where: tt.where}).Client("x")
 		var got []string
 		for letter := range strings.FieldsSeq(tt.answers) {
 			out := outcomes[strings.ToLower(letter)]
@@ -325,7 +325,7 @@ func TestJudge(t *testing.T) {
 func TestUnclearAtOnce(t *testing.T) {
 	garbled := &elicit.Question{NotDone: "it was not run"}
 	client := func() *Place {
-		return &Place{Host: NewHosts(context.Background(), setting.Asking{Where: setting.WhereBoth}).Host("x"), Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
+		return &Place{Client: NewClients(context.Background(), setting.Asking{Where: setting.WhereBoth}).Client("x"), Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
 			time.Sleep(2 * time.Millisecond)
 			out := garbled.ReadInputResponse([]byte(`{"action":"bogus"}`), nil)
 			out.Took = 2 * time.Millisecond
@@ -347,7 +347,7 @@ func TestUnclearAtOnce(t *testing.T) {
 				}})
 				time.AfterFunc(stays, leave)
 			}
-			d := b.Decide(t.Context(), &approval.Request{Question: garbled}, false)
+			d := b.Decide(t.Context(), &approval.Request{Subject: approval.Other{}, Question: garbled}, false)
 			must.Equal(t, stays.String(), want, fmt.Sprintf("%s %s %s", d.Decision, d.Reason, d.By))
 			time.Sleep(2 * time.Hour)
 		})
@@ -358,7 +358,7 @@ func TestUnclearAtOnce(t *testing.T) {
 // approval counts if it came no sooner than a person can give it, wherever it came from.
 func TestOnlyPersonApproves(t *testing.T) {
 	answers := func(places string) (all []*Place) {
-		h := NewHosts(context.Background(), setting.Asking{}) // its automatic approvals count otherwise
+		h := NewClients(context.Background(), setting.Asking{}) // its automatic approvals count otherwise
 		for word := range strings.FieldsSeq(places) {
 			who, how, _ := strings.Cut(word, ":")
 			after := must.Get(time.ParseDuration(strings.TrimRight(how, "!-")))(t)
@@ -378,7 +378,7 @@ func TestOnlyPersonApproves(t *testing.T) {
 			}
 			switch who {
 			case "host":
-				all = append(all, &Place{Host: h.Host("x"), Ask: ask})
+				all = append(all, &Place{Client: h.Client("x"), Ask: ask})
 			case "program":
 				all = append(all, &Place{Ask: ask})
 			case "desk":
@@ -412,8 +412,8 @@ func TestOnlyPersonApproves(t *testing.T) {
 				for _, p := range answers(tt.places) {
 					defer b.Attach(p)()
 				}
-				exec := protocol.ExecApprovalRequest{Command: []string{"go", "test"}, Human: true, Once: true}
-				d := b.Decide(t.Context(), &approval.Request{Event: exec, Question: &elicit.Question{Once: true}}, false)
+				exec := approval.Command{Command: []string{"go", "test"}, Human: true, Once: true}
+				d := b.Decide(t.Context(), &approval.Request{Subject: exec, Question: &elicit.Question{Once: true}}, false)
 				got := strings.Join(append([]string{fmt.Sprintf("%s %s %s %s", d.Decision, d.Reason, d.Feedback, d.By)}, d.Remarks...), "; ")
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
@@ -425,15 +425,15 @@ func TestOnlyPersonApproves(t *testing.T) {
 
 // TestHostsAreBounded gives a client many names. Each is judged alone, and only some are kept.
 func TestHostsAreBounded(t *testing.T) {
-	s := NewHosts(context.Background(), setting.Asking{})
-	for i := range 3 * maxHosts {
+	s := NewClients(context.Background(), setting.Asking{})
+	for i := range 3 * maxClients {
 		name := fmt.Sprint("x", i)
-		first := s.Host(name)
-		if again := s.Host(name); first == nil || i < maxHosts && again != first {
+		first := s.Client(name)
+		if again := s.Client(name); first == nil || i < maxClients && again != first {
 			t.Fatalf("%s is not remembered", name)
 		}
 	}
-	if len(s.all) != maxHosts {
+	if len(s.all) != maxClients {
 		t.Errorf("%d hosts are kept", len(s.all))
 	}
 }

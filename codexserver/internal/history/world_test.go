@@ -168,7 +168,7 @@ func (s *session) ask(ctx context.Context, host engine.Host, turn string, a act)
 		return ""
 	}
 	w.model.Asks(a.Call, turn, command)
-	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
+	out := host.Ask(ctx, approval.Command{
 		CallID: a.Call, Command: a.Command, Cwd: w.dir, Confinable: true, LeavesSandbox: true,
 	})
 	w.model.Told(a.Call, string(out.Decision))
@@ -265,7 +265,7 @@ func (*world) Decided(*approval.Request, approval.Decision) {}
 
 // Ask implements [approval.Desk]. Its person answers every third question.
 func (w *world) Ask(ctx context.Context, r *approval.Request) (json.RawMessage, error) {
-	exec, _ := r.Event.(protocol.ExecApprovalRequest)
+	exec, _ := r.Subject.(approval.Command)
 	say, answer, after, ok := w.choose(exec.CallID, "desk", r.Question.Always != nil)
 	if !ok || exec.CallID[len(exec.CallID)-1]%3 > 0 {
 		<-ctx.Done()

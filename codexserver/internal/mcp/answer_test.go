@@ -43,7 +43,7 @@ var orders = []struct{ first, second, want string }{
 // asks serves turns that ask for a command, and send the decision to heard. Their calls become tasks at once, or never.
 func asks(t *testing.T, heard chan<- string, tasks bool) *codexserver.Server {
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-		heard <- string(host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"touch", "a"}, Cwd: "/"}).Decision)
+		heard <- string(host.Ask(ctx, approval.Command{CallID: "c", Command: []string{"touch", "a"}, Cwd: "/"}).Decision)
 		return nil
 	})
 	o := &codexserver.Options{Home: testenv.Home(t), Tasks: codexserver.TaskOptions{Grace: -1}}
@@ -201,7 +201,7 @@ func TestPending(t *testing.T) {
 						}
 					})
 					all.Go(func() {
-						if out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"}); out.Decision != elicit.Approved {
+						if out := host.Ask(ctx, approval.Command{CallID: "c", Command: []string{"make"}, Cwd: "/"}); out.Decision != elicit.Approved {
 							t.Errorf("%+v", out)
 						}
 					})

@@ -3,12 +3,12 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -35,8 +35,8 @@ func (c *call) attend() (awaited, others thread.Attend) {
 		awaited.Elicit = c.elicit
 	}
 	if c.inbox.canAsk || others.Comes && c.taskable { // another client may poll the task
-		host := c.session.hosts.Host(c.client.Name)
-		awaited.Ask = &approve.Place{Host: host, Can: func() bool { return c.inbox.canAsk }, Ask: c.ask}
+		client := c.session.clients.Client(c.client.Name)
+		awaited.Ask = &approve.Place{Client: client, Can: func() bool { return c.inbox.canAsk }, Ask: c.ask}
 	}
 	if c.taskable {
 		awaited.Timeout = questionLife
@@ -62,7 +62,7 @@ func (s *Session) call(id jsonrpc.ID, host string, awaited, others thread.Attend
 
 // PlaceOf returns the place whose questions ask asks the client.
 func (c *Connection) PlaceOf(ask Ask) *approve.Place {
-	return &approve.Place{Host: c.session.hosts.Host(c.Host()), Can: c.canAsk, Ask: ask}
+	return &approve.Place{Client: c.session.clients.Client(c.Host()), Can: c.canAsk, Ask: ask}
 }
 
 // callID returns a request's id, a string or a number, as text.
@@ -89,22 +89,11 @@ func (c *Connection) AskFor(call string) Ask {
 // message. Most SDKs drop them. Call is the id of the call.
 func codexMembers(call string, r *approval.Request) map[string]any {
 	m := map[string]any{"threadId": r.Thread.ID}
-	switch e := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		m["codex_elicitation"], m["codex_call_id"] = "exec-approval", e.CallID
-		m["codex_command"], m["codex_cwd"] = e.Command, e.Cwd
-	case protocol.PatchApprovalRequest:
-		m["codex_elicitation"], m["codex_call_id"] = "patch-approval", e.CallID
-		m["codex_changes"] = e.Changes
-		if e.Reason != "" {
-			m["codex_reason"] = e.Reason
-		}
-		if e.GrantRoot != "" {
-			m["codex_grant_root"] = e.GrantRoot
-		}
-	default:
+	codex := r.Subject.Codex()
+	if codex == nil {
 		return m
 	}
+	maps.Copy(m, codex.Members)
 	m["codex_mcp_tool_call_id"], m["codex_event_id"] = call, r.Turn
 	return m
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -129,7 +128,7 @@ func (c *call) exchange(ctx context.Context, build func(elicit.Client) (stdjson.
 // ask asks the client. The question is sent in the result of a request.
 func (c *call) ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	o := &c.session.server.Approvals
-	if _, is := r.Event.(protocol.OverruleRequest); is { // the call would wait for the answer, and its turn does not
+	if r.Subject.Effect() == approval.Overrules { // the call would wait for the answer, and its turn does not
 		return r.Question.ReadError(elicit.ErrUnsupported, o), nil
 	}
 	var asked *elicit.Question

@@ -116,7 +116,7 @@ func TestFilePath(t *testing.T) {
 // TestCodexMembers checks the members of a question about a patch that a client of Codex reads.
 func TestCodexMembers(t *testing.T) {
 	changes := map[string]protocol.FileChange{"/work/a": {}}
-	r := &approval.Request{Thread: approval.Thread{ID: "t"}, Turn: "2", Event: protocol.PatchApprovalRequest{
+	r := &approval.Request{Thread: approval.Thread{ID: "t"}, Turn: "2", Subject: approval.Patch{
 		CallID: "1", Changes: changes, Reason: "tidy", GrantRoot: "/work",
 	}}
 	want := map[string]any{

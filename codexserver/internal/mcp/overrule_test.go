@@ -41,7 +41,7 @@ func TestOverrule(t *testing.T) {
 				e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 					ctx, stop := context.WithTimeout(ctx, 10*time.Second) // the end of its turn
 					defer stop()
-					said := string(host.Overrule(ctx, protocol.OverruleRequest{Refused: protocol.Refused{Command: []string{"rm"}, Reason: "denied"}}).Decision)
+					said := string(host.Ask(ctx, approval.Overrule{Refused: protocol.Refused{Command: []string{"rm"}, Reason: "denied"}}).Decision)
 					host.Emit(protocol.AgentMessage{Message: said})
 					return nil
 				})

@@ -192,7 +192,7 @@ func TestDeskAnswersWithoutReader(t *testing.T) {
 		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
 			go full.TurnFunc(ctx, host, in)
 			synctest.Wait() // it waits for the client
-			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"})
+			out := host.Ask(ctx, approval.Command{CallID: "c", Command: []string{"make"}, Cwd: "/"})
 			decided <- string(out.Decision)
 			<-ctx.Done()
 			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}

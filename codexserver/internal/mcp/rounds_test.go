@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"strings"
 	"testing"
@@ -311,7 +312,7 @@ func TestFormsOfEngines(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := connectModern(t, engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-				out := host.Approve(ctx, &elicit.Question{Message: "Sure?", Schema: json.RawMessage(form)})
+				out := host.Ask(ctx, approval.Other{Ask: &elicit.Question{Message: "Sure?", Schema: json.RawMessage(form)}})
 				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 				return nil
 			}), nil)

@@ -31,7 +31,7 @@ type Session struct {
 	server  *Server
 	ctx     context.Context // of the turns
 	threads *thread.Share   // and the principal
-	hosts   *approve.Hosts
+	clients *approve.Clients
 	turns   *tools.Seen
 	running sync.WaitGroup  // what outlives its request
 	present context.Context // until Leave
@@ -57,7 +57,7 @@ func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *t
 		pace:  make(pace, 1), reads: make(chan struct{}, maxReads), known: make(chan struct{}),
 	}
 	own.present, own.leave = context.WithCancel(context.Background())
-	own.hosts = approve.NewHosts(own.present, s.Asking)
+	own.clients = approve.NewClients(own.present, s.Asking)
 	return own
 }
 

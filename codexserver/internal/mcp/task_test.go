@@ -362,7 +362,7 @@ func TestStoppedTaskIsNotContinued(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			release := make(chan struct{})
 			turn := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-				host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: "/work"})
+				host.Ask(ctx, approval.Command{CallID: "1", Command: []string{"make"}, Cwd: "/work"})
 				<-release
 				return errors.New("released")
 			})

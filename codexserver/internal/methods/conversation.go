@@ -155,23 +155,13 @@ func (ss *session) interruptConversation(ctx context.Context, r *jsonrpc.Request
 // ask asks the client the questions of a message's turn, by execCommandApproval and
 // applyPatchApproval.
 func (ss *session) ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	var method string
-	var params any
-	switch e := r.Event.(type) {
-	case protocol.PatchApprovalRequest:
-		method, params = "applyPatchApproval", protocol.ApplyPatchApprovalParams{
-			ConversationID: r.Thread.ID, CallID: e.CallID, FileChanges: e.Changes, Reason: e.Reason, GrantRoot: e.GrantRoot,
-		}
-	case protocol.ExecApprovalRequest:
-		method, params = "execCommandApproval", protocol.ExecCommandApprovalParams{
-			ConversationID: r.Thread.ID, CallID: e.CallID, Command: e.Command, Cwd: e.Cwd, Reason: e.Reason,
-		}
-	default:
+	codex := r.Subject.Codex()
+	if codex == nil {
 		return ss.client.AskFor("")(ctx, r)
 	}
 	caller := elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
 		var result json.RawMessage
-		err := ss.client.Call(ctx, method, params, &result)
+		err := ss.client.Call(ctx, codex.Method, codex.Params(r.Thread.ID), &result)
 		return result, err
 	})
 	// A client that uses these methods also handles these requests.

@@ -302,10 +302,10 @@ func TestNewSearchEndsTheOld(t *testing.T) {
 func TestWhoIsAsked(t *testing.T) {
 	for method, ask := range map[string]func(ctx context.Context, h engine.Host) elicit.Outcome{
 		"execCommandApproval": func(ctx context.Context, h engine.Host) elicit.Outcome {
-			return h.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: "/w"})
+			return h.Ask(ctx, approval.Command{CallID: "1", Command: []string{"make"}, Cwd: "/w"})
 		},
 		"applyPatchApproval": func(ctx context.Context, h engine.Host) elicit.Outcome {
-			return h.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "1", Changes: map[string]protocol.FileChange{"/w/a": {Add: &protocol.FileContent{}}}, Cwd: "/w"})
+			return h.Ask(ctx, approval.Patch{CallID: "1", Changes: map[string]protocol.FileChange{"/w/a": {Add: &protocol.FileContent{}}}, Cwd: "/w"})
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {

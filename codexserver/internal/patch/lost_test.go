@@ -137,7 +137,7 @@ func TestLost(t *testing.T) {
 			}
 			work := patch.Folder{Path: dir}
 			asks := func(changes map[string]protocol.FileChange, links, why map[string]string) string {
-				q := approval.PatchQuestion(protocol.PatchApprovalRequest{Cwd: dir, Changes: changes, Links: links, Why: why}, "", "")
+				q := (approval.Patch{Cwd: dir, Changes: changes, Links: links, Why: why}).Question("", "")
 				var lines []string
 				for i, line := range strings.Split(strings.ReplaceAll(q.Message, top, ""), "\n") {
 					if line = strings.TrimPrefix(line, approval.DiffIndent); i > 0 && !strings.HasPrefix(line, "```") {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/testenv"
@@ -33,7 +34,7 @@ func serve(t *testing.T, path string, most int64) server {
 
 func (s server) begins(t *testing.T, thread, call string) {
 	t.Helper()
-	must.Get(s.Add(record.Line{Event: record.Begins, Thread: thread, Turn: "turn", Call: call, Principal: "ann", Subject: record.Subject{Kind: record.KindCommand, Command: []string{"x"}}}, false))(t)
+	must.Get(s.Add(record.Line{Event: record.Begins, Thread: thread, Turn: "turn", Call: call, Principal: "ann", Facts: approval.Facts{Kind: approval.KindCommand, Command: []string{"x"}}}, false))(t)
 }
 
 func (s server) ends(t *testing.T, thread, call string) {

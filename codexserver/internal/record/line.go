@@ -1,11 +1,10 @@
 package record
 
 import (
-	"maps"
 	"slices"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,19 +22,6 @@ const (
 	Overruled Event = "overruled"
 )
 
-// Kind is the kind of what is asked about or runs.
-type Kind string
-
-// The kinds. KindOther is any other question, such as one of an MCP server.
-const (
-	KindCommand Kind = "command"
-	KindPatch   Kind = "patch"
-	KindTool    Kind = "tool"
-	KindAccess  Kind = "access"
-	KindHost    Kind = "host"
-	KindOther   Kind = "other"
-)
-
 // Line is one line of the record. Its members are in the order of the file: [Log] reads the first.
 type Line struct {
 	Event Event     `json:"event"`
@@ -50,30 +36,9 @@ type Line struct {
 	// Principal is the user whose thread it is, "" if the server has one user.
 	Principal string `json:"principal,omitzero"`
 
-	Subject
+	approval.Facts
 	Verdict
 	Outcome
-}
-
-// Subject is what is asked about or runs.
-type Subject struct {
-	Kind    Kind     `json:"kind,omitzero"`
-	Command []string `json:"command,omitzero"`
-	Cwd     string   `json:"cwd,omitzero"`
-	// Host is a host that the command wants to reach.
-	Host string `json:"host,omitzero"`
-	// Changes are those of a patch, sorted by path. MoreChanges is how many are left out.
-	Changes     []Change `json:"changes,omitzero"`
-	MoreChanges int      `json:"moreChanges,omitzero"`
-	// Tool is the server and the name of a tool.
-	Tool string `json:"tool,omitzero"`
-	// Access is what a conversation may do, for Client, the name of a client.
-	Access *protocol.Access `json:"access,omitzero"`
-	Client string           `json:"client,omitzero"`
-	// Question is a question of [KindOther], as JSON, or the beginning of that text.
-	Question jsontext.Value `json:"question,omitzero"`
-	// Reach is what no sandbox confines, as the question says it.
-	Reach string `json:"reach,omitzero"`
 }
 
 // Verdict is how something was decided.
@@ -104,15 +69,6 @@ type Outcome struct {
 	Hosts []string `json:"hosts,omitzero"`
 }
 
-// Change is the change of one file.
-type Change struct {
-	Path string `json:"path"`
-	// Kind is add, delete or update.
-	Kind   string `json:"kind"`
-	MoveTo string `json:"moveTo,omitzero"`
-	Diff   string `json:"diff,omitzero"`
-}
-
 // The bounds of a line that no person has approved, in bytes: a model can make any number of them.
 const (
 	maxCommand  = 64 << 10
@@ -121,57 +77,27 @@ const (
 )
 
 // Bound shortens what a model may have made long. The text says so.
-func (s *Subject) Bound() {
+func (l *Line) Bound() {
 	room := maxCommand
-	for i, word := range s.Command {
+	for i, word := range l.Command {
 		if room -= len(word); room < 0 {
-			s.Command = append(slices.Clone(s.Command[:i]), text.Brief(word, max(0, room+len(word))), "[the rest is left out]")
+			l.Command = append(slices.Clone(l.Command[:i]), text.Brief(word, max(0, room+len(word))), "[the rest is left out]")
 			break
 		}
 	}
-	if len(s.Question) > maxQuestion {
-		s.Question, _ = jsontext.AppendQuote(nil, text.Brief(string(s.Question), maxQuestion)) // a cut is of whole characters
+	if len(l.Question) > maxQuestion {
+		l.Question, _ = jsontext.AppendQuote(nil, text.Brief(string(l.Question), maxQuestion)) // a cut is of whole characters
 	}
 	room = maxChanges
-	for i := range s.Changes {
-		c := s.Changes[i]
+	for i := range l.Changes {
+		c := l.Changes[i]
 		if room -= len(c.Path) + len(c.MoveTo); room < 0 {
-			s.Changes, s.MoreChanges = s.Changes[:i], len(s.Changes)-i
+			l.Changes, l.MoreChanges = l.Changes[:i], len(l.Changes)-i
 			return
 		}
-		s.Changes[i].Diff = text.Brief(c.Diff, room)
-		room -= len(s.Changes[i].Diff)
+		l.Changes[i].Diff = text.Brief(c.Diff, room)
+		room -= len(l.Changes[i].Diff)
 	}
-}
-
-// SubjectOf returns what an engine refused or allowed. With diffs it has the content of changes.
-func SubjectOf(r *protocol.Refused, diffs bool) Subject {
-	s := Subject{Kind: KindTool, Tool: r.Tool, Cwd: r.Cwd}
-	switch {
-	case r.Host != "":
-		s.Kind, s.Host = KindHost, r.Host
-	case len(r.Command) > 0:
-		s.Kind, s.Command = KindCommand, r.Command
-	case len(r.Changes) > 0:
-		s.Kind, s.Changes = KindPatch, ChangesOf(r.Changes, diffs)
-	}
-	return s
-}
-
-// ChangesOf returns the changes of a patch. With diffs it has their content.
-func ChangesOf(patch map[string]protocol.FileChange, diffs bool) (all []Change) {
-	for _, path := range slices.Sorted(maps.Keys(patch)) {
-		f := patch[path]
-		c := Change{Path: path, Kind: f.Kind()}
-		if to := f.MovedTo(); to != path {
-			c.MoveTo = to
-		}
-		if diffs {
-			c.Diff = f.Diff()
-		}
-		all = append(all, c)
-	}
-	return all
 }
 
 // Parse reads a line. It refuses members that no line has.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -100,20 +101,20 @@ func TestBound(t *testing.T) {
 	}
 	to := "/to"
 	for name, tt := range map[string]struct {
-		in                  record.Subject
+		in                  approval.Facts
 		words, changes      int
 		left, most, longest int
 	}{
-		"short":        {record.Subject{Command: []string{"a", "b"}, Changes: []record.Change{{Path: "/a", Diff: "+x\n"}}}, 2, 1, 0, 10, 3},
-		"a command":    {record.Subject{Command: []string{"a", long, "b", "c"}}, 3, 0, 0, 70 << 10, 0},
-		"a long diff":  {record.Subject{Changes: []record.Change{{Path: "/a", Diff: long}, {Path: "/b", Diff: "+x\n"}}}, 0, 1, 1, 70 << 10, 70 << 10},
-		"many changes": {record.Subject{Changes: record.ChangesOf(many, true)}, 0, 1724, 1276, 70 << 10, 10},
-		"a question":   {record.Subject{Question: []byte(`{"message":"` + long + `"}`)}, 0, 0, 0, 70 << 10, 0},
-		"a move":       {record.Subject{Changes: record.ChangesOf(map[string]protocol.FileChange{"/a": {Update: &protocol.FileUpdate{MovePath: &to}}}, false)}, 0, 1, 0, 10, 0},
+		"short":        {approval.Facts{Command: []string{"a", "b"}, Changes: []approval.ChangeFacts{{Path: "/a", Diff: "+x\n"}}}, 2, 1, 0, 10, 3},
+		"a command":    {approval.Facts{Command: []string{"a", long, "b", "c"}}, 3, 0, 0, 70 << 10, 0},
+		"a long diff":  {approval.Facts{Changes: []approval.ChangeFacts{{Path: "/a", Diff: long}, {Path: "/b", Diff: "+x\n"}}}, 0, 1, 1, 70 << 10, 70 << 10},
+		"many changes": {approval.Patch{Changes: many}.Facts(true), 0, 1724, 1276, 70 << 10, 10},
+		"a question":   {approval.Facts{Question: []byte(`{"message":"` + long + `"}`)}, 0, 0, 0, 70 << 10, 0},
+		"a move":       {approval.Patch{Changes: map[string]protocol.FileChange{"/a": {Update: &protocol.FileUpdate{MovePath: &to}}}}.Facts(false), 0, 1, 0, 10, 0},
 	} {
 		before := slices.Clone(tt.in.Command)
 		command := tt.in.Command
-		got := tt.in
+		got := record.Line{Facts: tt.in}
 		got.Bound()
 		size, longest := len(got.Question), 0
 		if len(got.Question) > 0 && !got.Question.IsValid() {

@@ -184,8 +184,8 @@ func TestOtherEngine(t *testing.T) {
 				}
 				h.Emit(protocol.AgentMessage{Message: s.answer()})
 				for _, out := range []string{
-					h.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"rm", "x"}, Cwd: s.repo}).ForModel(),
-					h.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "2", Changes: map[string]protocol.FileChange{"x": {Add: &protocol.FileContent{}}}, Cwd: s.repo}).ForModel(),
+					h.Ask(ctx, approval.Command{CallID: "1", Command: []string{"rm", "x"}, Cwd: s.repo}).ForModel(),
+					h.Ask(ctx, approval.Patch{CallID: "2", Changes: map[string]protocol.FileChange{"x": {Add: &protocol.FileContent{}}}, Cwd: s.repo}).ForModel(),
 				} {
 					if !strings.Contains(out, "this is a review") {
 						t.Errorf("approved, or denied by another decider: %s", out)

@@ -28,7 +28,7 @@ func Echo(_ context.Context, host engine.Host, in []protocol.InputItem) error {
 
 // AskExec is a turn that asks about the command "git init" and answers with the decision.
 func AskExec(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"})
+	out := host.Ask(ctx, approval.Command{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"})
 	if out.Decision == elicit.Abort {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.New(out.ForModel())}
 	}
@@ -133,7 +133,7 @@ func (w *Worker) askAll(ctx context.Context, host engine.Host, commands []string
 	outcomes := make([]elicit.Outcome, len(commands))
 	for i, command := range commands {
 		all.Go(func() {
-			outcomes[i] = host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{command}, Cwd: "/work"})
+			outcomes[i] = host.Ask(ctx, approval.Command{CallID: "c", Command: []string{command}, Cwd: "/work"})
 			if outcomes[i].Decision == elicit.Approved {
 				w.ran.add(command)
 			}

@@ -48,7 +48,7 @@ func (s *Share) extends(ctx context.Context, t *Thread, c admit.Caller, cfg *pro
 		t.folders = append([]string{has.Folder}, has.Roots...)
 	}
 	t.full = c.FullAccess()
-	t.asks = protocol.AccessRequest{Access: s.needs(ctx, c, t.ID(), has), Client: c.Client()}
+	t.asks = approval.Access{Access: s.needs(ctx, c, t.ID(), has), Client: c.Client()}
 	t.asks.Folder = has.Folder
 	if t.full == setting.FullAccessDeny && !t.asks.IsZero() {
 		return refusedAccess(t.asks, denies)
@@ -60,7 +60,7 @@ func (s *Share) extends(ctx context.Context, t *Thread, c admit.Caller, cfg *pro
 const denies = `calls.full_access = "deny" refuses it`
 
 // refusedAccess is the error of a call that does not get what it asks for.
-func refusedAccess(r protocol.AccessRequest, why string) error {
+func refusedAccess(r approval.Access, why string) error {
 	remedy := `leave it out of the call, or let a person set calls.full_access = "allow" in codex-mcp.toml`
 	if write := r.Mode == protocol.SandboxWorkspaceWrite || r.Mode == "" && len(r.Roots) > 0; write && !r.Network && !r.WebSearch && r.Provider == "" {
 		remedy = `leave it out of the call, or let a person start the server there (--cd) or name the folder in sandbox_workspace_write.writable_roots of config.toml; calls.full_access = "allow" in codex-mcp.toml allows everything`
@@ -68,7 +68,7 @@ func refusedAccess(r protocol.AccessRequest, why string) error {
 	if len(r.Beside) > 0 {
 		remedy = "wait until the other conversation and the programs that it left have ended, or call with worktree: true"
 	}
-	return &engine.RefusedError{Err: fmt.Errorf("nothing was started: the call asks for %s, which is more than the configuration of the server gives, and %s; %s", approval.AccessWords(r), why, remedy)}
+	return &engine.RefusedError{Err: fmt.Errorf("nothing was started: the call asks for %s, which is more than the configuration of the server gives, and %s; %s", r.Words(), why, remedy)}
 }
 
 // admit asks for what the thread may not have without an approval. It returns no error if a person has
@@ -83,12 +83,12 @@ func (t *Thread) admit(ctx context.Context) (leave func(), err error) {
 			entered()
 		}
 	}()
-	held, asks := t.folders, []protocol.AccessRequest(nil)
+	held, asks := t.folders, []approval.Access(nil)
 	if !t.asks.IsZero() {
 		held, asks = append([]string{t.asks.Folder}, held...), append(asks, t.asks)
 	}
 	if len(beside) > 0 { // a question of its own, so that a line has room for the other's reach
-		asks = append(asks, protocol.AccessRequest{Access: protocol.Access{Folder: t.asks.Folder, Beside: beside}, Client: t.asks.Client})
+		asks = append(asks, approval.Access{Access: protocol.Access{Folder: t.asks.Folder, Beside: beside}, Client: t.asks.Client})
 	}
 	folders := run.HoldFolders(held...)
 	defer folders.Close()
@@ -125,10 +125,10 @@ func (t *Thread) inPlace(folders *run.Folders) error {
 }
 
 // request asks a person. It returns an error unless the person approves.
-func (t *Thread) request(ctx context.Context, asks protocol.AccessRequest) error {
-	d := t.decide(ctx, asks, approval.AccessQuestion(asks, t.about.Engine))
+func (t *Thread) request(ctx context.Context, asks approval.Access) error {
+	d := t.decide(ctx, asks)
 	if d.Decision.Approves() {
-		t.attended().Turn.Remark(givenBy(d) + " approved " + approval.AccessWords(asks) + " for this conversation.")
+		t.attended().Turn.Remark(givenBy(d) + " approved " + asks.Words() + " for this conversation.")
 		return nil
 	}
 	if ctx.Err() != nil {

@@ -198,7 +198,7 @@ func yes(context.Context, *approval.Request) (elicit.Outcome, error) {
 // review asks for nothing, and that the turn after it may.
 func TestKindsOfTurns(t *testing.T) {
 	ask := engine.TurnFunc(func(ctx context.Context, h engine.Host, in []protocol.InputItem) error {
-		out := h.ApproveExec(ctx, protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: "/w"})
+		out := h.Ask(ctx, approval.Command{Command: []string{"make"}, Cwd: "/w"})
 		_, err := h.Elicit(ctx, &approval.Foreign{})
 		h.Emit(protocol.AgentMessage{Message: fmt.Sprint(protocol.TextOf(in), ": ", out.Decision, ", ", err)})
 		if protocol.TextOf(in) == "fail" {
@@ -250,17 +250,17 @@ func TestRequests(t *testing.T) {
 	sh := []string{"bash", "-lc", "make"}
 	moved := map[string]protocol.FileChange{"/w/a": {Add: &protocol.FileContent{Content: "x"}}}
 	for _, tt := range []struct {
-		event protocol.EventMsg
-		want  string // in the message
-		once  bool
+		subject approval.Subject
+		want    string // in the message
+		once    bool
 	}{
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why"}, "Allow Codex to run `make` in `/w`?\nReason given by the model: \"why\"", false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why", FromEngine: true}, "in `/w`?\nwhy", false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", LeavesSandbox: true}, "runs outside the sandbox, once", false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Human: true, Notes: []string{"One."}}, "One.\nOnly a person may approve this, each time.", true},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Notes: []string{"One."}, Once: true}, "`/w`?\nOne.", true},
-		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved}, "- add `/w/a` (+1 -0)", false},
-		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved, Once: true}, "- add `/w/a` (+1 -0)", true},
+		{approval.Command{Command: sh, Cwd: "/w", Reason: "why"}, "Allow Codex to run `make` in `/w`?\nReason given by the model: \"why\"", false},
+		{approval.Command{Command: sh, Cwd: "/w", Reason: "why", FromEngine: true}, "in `/w`?\nwhy", false},
+		{approval.Command{Command: sh, Cwd: "/w", LeavesSandbox: true}, "runs outside the sandbox, once", false},
+		{approval.Command{Command: sh, Cwd: "/w", Human: true, Notes: []string{"One."}}, "One.\nOnly a person may approve this, each time.", true},
+		{approval.Command{Command: sh, Cwd: "/w", Notes: []string{"One."}, Once: true}, "`/w`?\nOne.", true},
+		{approval.Patch{Cwd: "/w", Changes: moved}, "- add `/w/a` (+1 -0)", false},
+		{approval.Patch{Cwd: "/w", Changes: moved, Once: true}, "- add `/w/a` (+1 -0)", true},
 	} {
 		var got *elicit.Question
 		rules := approval.Rules{Decide: func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
@@ -268,20 +268,15 @@ func TestRequests(t *testing.T) {
 			return elicit.Outcome{Decision: elicit.Denied}, true
 		}}
 		m := &memory{act: func(ctx context.Context, h engine.Host) error {
-			switch e := tt.event.(type) {
-			case protocol.ExecApprovalRequest:
-				h.ApproveExec(ctx, e)
-			case protocol.PatchApprovalRequest:
-				h.ApprovePatch(ctx, e)
-			}
+			h.Ask(ctx, tt.subject)
 			return nil
 		}}
 		if err := say(t, start(t, thread.NewTable(m, &approve.Options{Rules: rules}).Share("")), "ask"); err != nil || got == nil {
-			t.Fatalf("%+v: %v", tt.event, err)
+			t.Fatalf("%+v: %v", tt.subject, err)
 		}
-		must.Equal(t, fmt.Sprintf("%+v: once", tt.event), tt.once, got.Once)
+		must.Equal(t, fmt.Sprintf("%+v: once", tt.subject), tt.once, got.Once)
 		if !strings.Contains(got.Message, tt.want) {
-			t.Errorf("%+v: %q, want %q", tt.event, got.Message, tt.want)
+			t.Errorf("%+v: %q, want %q", tt.subject, got.Message, tt.want)
 		}
 	}
 }
@@ -358,7 +353,7 @@ func TestObservers(t *testing.T) {
 	n := &notes{}
 	e := engine.TurnFunc(func(ctx context.Context, h engine.Host, _ []protocol.InputItem) error {
 		h.Emit(protocol.AgentMessage{Message: "m"})
-		h.ApproveExec(ctx, protocol.ExecApprovalRequest{Command: []string{"ls"}})
+		h.Ask(ctx, approval.Command{Command: []string{"ls"}})
 		return nil
 	})
 	desk := deskNoter{n}

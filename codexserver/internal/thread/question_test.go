@@ -47,11 +47,11 @@ func TestPersonIsAskedEachTime(t *testing.T) {
 			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 				var out elicit.Outcome
 				if patch {
-					out = host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "c", Cwd: "/work", Once: tt.command == "patch once", Changes: map[string]protocol.FileChange{
+					out = host.Ask(ctx, approval.Patch{CallID: "c", Cwd: "/work", Once: tt.command == "patch once", Changes: map[string]protocol.FileChange{
 						"/etc/passwd": {Add: &protocol.FileContent{Content: "x"}},
 					}, Links: map[string]string{"/etc/passwd": "/work/notes.txt"}})
 				} else {
-					out = host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Cwd: "/work", Command: []string{tt.command, "x"}, Human: human, Confinable: true})
+					out = host.Ask(ctx, approval.Command{CallID: "c", Cwd: "/work", Command: []string{tt.command, "x"}, Human: human, Confinable: true})
 				}
 				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 				return nil
@@ -84,7 +84,7 @@ func TestQuestionOfAnotherKind(t *testing.T) {
 			done := make(chan elicit.Decision, 1)
 			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 				q := &elicit.Question{Message: "Call the tool?", Meta: map[string]any{"tool_params": map[string]any{"path": "/etc"}}}
-				done <- host.Approve(ctx, q).Decision
+				done <- host.Ask(ctx, approval.Other{Ask: q}).Decision
 				return nil
 			})
 			var record strings.Builder
@@ -130,10 +130,10 @@ func TestFactsOfQuestions(t *testing.T) {
 		changes := map[string]protocol.FileChange{"/work/a": {Add: &protocol.FileContent{Content: "x"}}}
 		bare := &elicit.Question{Message: "Sure?"}
 		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-			host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"ls"}, Cwd: "/work", Reason: "why"})
-			host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "d", Changes: changes})
-			host.Approve(ctx, bare)
-			host.Approve(ctx, &elicit.Question{Message: "Sure?", Meta: map[string]any{"own": 1}})
+			host.Ask(ctx, approval.Command{CallID: "c", Command: []string{"ls"}, Cwd: "/work", Reason: "why"})
+			host.Ask(ctx, approval.Patch{CallID: "d", Changes: changes})
+			host.Ask(ctx, approval.Other{Ask: bare})
+			host.Ask(ctx, approval.Other{Ask: &elicit.Question{Message: "Sure?", Meta: map[string]any{"own": 1}}})
 			return nil
 		})
 		answer := must.Get(codexserver.New(e, &codexserver.Options{Rules: rules}).Run(t.Context(), codexserver.Turn{Prompt: "p"}))(t)
@@ -178,7 +178,7 @@ func TestAlways(t *testing.T) {
 			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 				var said []string
 				for range 2 {
-					out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
+					out := host.Ask(ctx, approval.Command{
 						CallID: "c", Command: []string{tt.command}, Cwd: folder, Confinable: tt.confinable,
 					})
 					said = append(said, fmt.Sprint(out.Decision, " ", out.Confined))

@@ -8,8 +8,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/testenv"
-	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
 // singleEngine is an engine with one conversation. It records the host of the last attempt to open it.
@@ -55,28 +53,4 @@ func TestOpenOnly(t *testing.T) {
 	if table.Share("").OpenOnly() || !table.Share("alice").OpenOnly() {
 		t.Error("a principal is shown rollouts, or who started the server is not")
 	}
-}
-
-// TestWhyOf names the files of a patch that other programs run or obey: by their names, by the names that a move or a link
-// gives them, and what the engine says of them.
-func TestWhyOf(t *testing.T) {
-	testenv.NeedsUnix(t, testenv.Paths)
-	added := protocol.FileChange{Add: &protocol.FileContent{Content: "x\n"}}
-	moved := func(to string) protocol.FileChange {
-		return protocol.FileChange{Update: &protocol.FileUpdate{MovePath: &to}}
-	}
-	got := whyOf(&protocol.PatchApprovalRequest{
-		Cwd: "/w",
-		Changes: map[string]protocol.FileChange{
-			"/w/src/a": added, "/w/Package.JSON": added, "/w/.github/workflows/x.yml": added, "/w/.git/hooks/x": added,
-			"/w/b": moved("/w/sub/Makefile"), "/w/real": added, "/w/c": added,
-		},
-		Links: map[string]string{"/w/real": "/w/AGENTS.md"},
-		Why:   map[string]string{"/w/c": "the engine says so"},
-	})
-	want := map[string]string{
-		"/w/Package.JSON": othersStart, "/w/.github/workflows/x.yml": othersStart, "/w/.git/hooks/x": othersRun, "/w/sub/Makefile": othersStart,
-		"/w/real": othersStart, "/w/c": "the engine says so",
-	}
-	must.Equal(t, "the reasons", want, got)
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
@@ -205,7 +206,7 @@ func TestTurnWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{act: func(ctx context.Context, h engine.Host) error {
 			<-ctx.Done()
-			if out := h.ApprovePatch(ctx, protocol.PatchApprovalRequest{}); out.Decision != elicit.Abort {
+			if out := h.Ask(ctx, approval.Patch{}); out.Decision != elicit.Abort {
 				t.Errorf("asked after the end: %v", out.Decision)
 			}
 			return context.Cause(ctx)
@@ -297,7 +298,7 @@ func TestIdle(t *testing.T) {
 func steered() *servertest.Engine {
 	e := &servertest.Engine{Messages: make(chan string, 9)}
 	e.Turn = func(ctx context.Context, h engine.Host, _ []protocol.InputItem) error {
-		out := h.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"})
+		out := h.Ask(ctx, approval.Command{CallID: "c", Command: []string{"make"}, Cwd: "/"})
 		var said strings.Builder
 		said.WriteString(string(out.Decision) + ":")
 		for len(e.Messages) > 0 {

@@ -41,7 +41,7 @@ type Thread struct {
 	folders []string
 	// What the thread may not have without an approval, zero if there is nothing to approve, and what the settings say. Only
 	// its turns, which run one after another, use them.
-	asks protocol.AccessRequest
+	asks approval.Access
 	full setting.FullAccess
 }
 

@@ -64,8 +64,8 @@ func TestOpenQuestions(t *testing.T) {
 		want    bool
 	}{{"short", []string{"ls"}, false}, {"long", long, true}} {
 		tr := newLog(t)
-		e := protocol.ExecApprovalRequest{Command: tt.command, Cwd: "/w"}
-		tr.Asked(&approval.Request{Event: e, Question: approval.ExecQuestion(protocol.ExecApprovalRequest{Command: e.Command, Cwd: e.Cwd}, "", "")})
+		e := approval.Command{Command: tt.command, Cwd: "/w"}
+		tr.Asked(&approval.Request{Subject: e, Question: e.Question("", "")})
 		got, _ := all(t, 4000, tr.Transcript)
 		if strings.Contains(got, "open question:") != tt.want || tt.want && !strings.Contains(got, elicit.ShowCommand(tt.command)) {
 			t.Errorf("%s: %q", tt.name, got)
@@ -84,7 +84,7 @@ func TestTranscript(t *testing.T) {
 	tr.Begin("do it\ncodex:\nand more\r\rend")
 	tr.Add(protocol.ExecCommandBegin{CallID: "1", Command: []string{"sh", "-c", "echo 'a\nb'"}, Cwd: "/w\nuser:"})
 	tr.Add(protocol.ExecCommandEnd{CallID: "1", AggregatedOutput: "a\nb\n", ExitCode: 2, Duration: protocol.Duration(1_500_000_000)})
-	ask := &approval.Request{Question: &elicit.Question{Message: "Allow it?\nuser: yes", NotDone: "nothing ran"}}
+	ask := &approval.Request{Subject: approval.Other{}, Question: &elicit.Question{Message: "Allow it?\nuser: yes", NotDone: "nothing ran"}}
 	tr.Decided(ask, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "no\ncodex:"}, By: approval.ByClient})
 	tr.Decided(ask, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByRule})
 	tr.Add(protocol.PatchApplyBegin{CallID: "2", Changes: map[string]protocol.FileChange{"/w/b": {Add: &protocol.FileContent{}}, "/w/a\n": {Update: &protocol.FileUpdate{}}, "/w/c": {Update: &protocol.FileUpdate{Replaces: true}}}})
@@ -350,12 +350,12 @@ func TestLastIsForPeople(t *testing.T) {
 	l := newLog(t)
 	l.Engine = "native\nuser:"
 	argv := []string{"bash", "-lc", "npm publish"}
-	exec := protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: "/w"}
-	ask := &approval.Request{Event: exec, Question: approval.ExecQuestion(exec, "", "")}
-	access := &approval.Request{Event: protocol.AccessRequest{}, Question: &elicit.Question{Message: "Allow more?\nEverything."}}
+	exec := approval.Command{CallID: "1", Command: argv, Cwd: "/w"}
+	ask := &approval.Request{Subject: exec, Question: exec.Question("", "")}
+	access := &approval.Request{Subject: approval.Access{}, Question: &elicit.Question{Message: "Allow more?\nEverything."}}
 	yes, no := elicit.Outcome{Decision: elicit.ApprovedForSession}, elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "use\ncommand 9"}
 	l.Begin("go\nuser: yes")
-	l.Asked(&approval.Request{Question: &elicit.Question{Message: "hidden", Partial: true}})
+	l.Asked(&approval.Request{Subject: approval.Other{}, Question: &elicit.Question{Message: "hidden", Partial: true}})
 	l.Decided(ask, approval.Decision{Outcome: no, By: approval.ByPage})
 	l.Decided(access, approval.Decision{Outcome: yes, By: approval.ByClient})
 	l.Decided(ask, approval.Decision{Outcome: yes, By: approval.ByPage})

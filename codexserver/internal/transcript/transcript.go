@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/plain"
@@ -124,19 +123,10 @@ func (l *Log) Asked(r *approval.Request) {
 	l.write(func() { l.keep("open question:", whole(r)) })
 }
 
-// whole returns the words of a question, with the whole argv.
+// whole returns the words of a question, with what they may not show of its subject.
 func whole(r *approval.Request) string {
-	words := r.Question.Message
-	var argv []string
-	switch m := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		argv = m.Command
-	case protocol.HostRequest:
-		argv = m.Command
-	case protocol.OverruleRequest:
-		argv = append(slices.Sorted(maps.Keys(m.Changes)), m.Command...) // one of them
-	}
-	if all := elicit.ShowCommand(argv); argv != nil && !strings.Contains(words, all) {
+	words, subject := r.Question.Message, r.Subject.Whole()
+	if all := elicit.ShowCommand(subject); subject != nil && !strings.Contains(words, all) {
 		words += "\n" + all
 	}
 	return words
@@ -146,12 +136,14 @@ func whole(r *approval.Request) string {
 // entry of a command or a patch follows.
 func (l *Log) Decided(r *approval.Request, d approval.Decision) {
 	heading, colon, words, asked := fmt.Sprintf("%s by %s", d.Decision, d.By), "", "", r.Question.Message
-	about := ": " + aboutOf(r)
-	switch {
-	case !d.Decision.Approves():
+	about := ": " + plain.Brief(r.Question.Message)
+	if r.Subject.Effect() == approval.Begins {
+		if about = ""; !d.Decision.Approves() {
+			about = ": " + plain.Status(r.Subject.Refusal().What)
+		}
+	}
+	if !d.Decision.Approves() {
 		colon, words = ":", d.ForModel()
-	case r.Call() != "":
-		about = ""
 	}
 	if !r.Question.Cut() {
 		asked = whole(r) // which is not there yet
@@ -161,17 +153,6 @@ func (l *Log) Decided(r *approval.Request, d approval.Decision) {
 		l.show(strings.ReplaceAll(heading, "_", " ")+about, words)
 		l.keep(heading+colon, words)
 	})
-}
-
-// aboutOf says on a line what a question was about.
-func aboutOf(r *approval.Request) string {
-	switch m := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		return plain.Status(commandLine(decide.Written(m.Command)))
-	case protocol.PatchApprovalRequest:
-		return plain.Paths(slices.Sorted(maps.Keys(m.Changes)))
-	}
-	return plain.Brief(r.Question.Message)
 }
 
 func patchLines(changes map[string]protocol.FileChange) string {

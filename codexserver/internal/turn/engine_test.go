@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 
 // person approves every command except a push.
 func person(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
-	if m, ok := r.Event.(protocol.ExecApprovalRequest); ok && strings.Contains(strings.Join(m.Command, " "), "git push") {
+	if m, ok := r.Subject.(approval.Command); ok && strings.Contains(strings.Join(m.Command, " "), "git push") {
 		return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "not on a Friday"}, nil
 	}
 	return elicit.Outcome{Decision: elicit.Approved}, nil

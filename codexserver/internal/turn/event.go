@@ -2,7 +2,6 @@ package turn
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -148,7 +147,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 			s.Doing = "checking: " + t.check.Command
 		}
 		t.now.change()
-		s.Line = t.begins(m, m.CallID, record.Subject{Kind: record.KindCommand, Command: m.Command, Cwd: m.Cwd})
+		s.Line = t.begins(m, m.CallID, approval.Command{Command: m.Command, Cwd: m.Cwd})
 		t.runs(m, log.Begins(m))
 	case protocol.ExecCommandOutputDelta:
 		log.Prints(m)
@@ -175,7 +174,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 		m.TurnID = cmp.Or(m.TurnID, id)
 		s.Event, s.Doing = m, "changing files"
 		log.Patch(m.Changes)
-		s.Line = t.begins(m, m.CallID, record.Subject{Kind: record.KindPatch, Changes: record.ChangesOf(m.Changes, false)})
+		s.Line = t.begins(m, m.CallID, approval.Patch{Changes: m.Changes})
 		if t.status != ending && !t.over() {
 			t.folder.patches.Begin(m)
 			t.failed.begin(m)
@@ -199,7 +198,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 	case protocol.MCPToolCallBegin: // without its arguments, which may contain secrets
 		log.Entry("tool "+transcript.Line(m.Invocation.Tool)+" of the MCP server "+transcript.Line(m.Invocation.Server), "")
 		s.Doing = "calling " + m.Invocation.Server + "/" + m.Invocation.Tool
-		s.Line = t.begins(m, m.CallID, record.Subject{Kind: record.KindTool, Tool: m.Invocation.Server + "/" + m.Invocation.Tool})
+		s.Line = t.begins(m, m.CallID, approval.Tool{Name: m.Invocation.Server + "/" + m.Invocation.Tool})
 		t.commands.ran = true
 	case protocol.MCPToolCallEnd:
 		if m.Result.Err == nil {
@@ -221,14 +220,14 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 	}
 }
 
-// begins records the beginning of a call about a subject, which may change files, and returns its line.
-func (t *Turn) begins(m protocol.EventMsg, call string, about record.Subject) *record.Line {
+// begins records the beginning of a call that does an action, which may change files, and returns its line.
+func (t *Turn) begins(m protocol.EventMsg, call string, a approval.Action) *record.Line {
 	c := &t.commands
 	t.tokens.answered, c.acted = true, c.acted || Changes(m)
 	one := &open{grant: c.approved[call]}
 	delete(c.approved, call) // a decision allows one call
 	c.open[call] = one
-	return &record.Line{Event: record.Begins, Call: call, DecisionID: one.id, Subject: about}
+	return &record.Line{Event: record.Begins, Call: call, DecisionID: one.id, Facts: a.Facts(false)}
 }
 
 // ended records the end of a call, and returns its line, and the command that it was, if any.
@@ -255,33 +254,24 @@ func (t *Turn) ruled(m protocol.BackgroundEvent) *record.Line {
 	} else {
 		t.failed.forget(r.CallID)
 		by := cmp.Or(approval.Decider(r.By), approval.ByPolicy)
-		t.refuse("other", r, by, string(by))
+		t.refuse(approval.ActionOf(r), r.Reason, by, string(by))
 	}
 	return &record.Line{
-		Event: record.Decided, Call: r.CallID, Subject: record.SubjectOf(r, m.Allowed != nil),
+		Event: record.Decided, Call: r.CallID, Facts: approval.ActionOf(r).Facts(m.Allowed != nil),
 		Verdict: record.Verdict{Decision: string(decision), By: cmp.Or(r.By, string(approval.ByPolicy)), Detail: r.Reason},
 	}
 }
 
-// refuse records what was not approved, by whom and for which reason. Kind is that of neither a command nor a patch.
-func (t *Turn) refuse(kind string, r *protocol.Refused, by approval.Decider, reason string) {
-	out := protocol.Refusal{
-		Kind: kind, What: plain.Short(r.Tool, plain.MaxWords), Why: plain.Short(r.Reason, plain.MaxWords), By: plain.Short(string(by), plain.MaxName), Reason: reason,
-	}
-	switch {
-	case r.Host != "":
-		out.Kind, out.What = "host", plain.Short(r.Host, plain.MaxName)
-	case len(r.Command) > 0:
-		out.Kind, out.What, out.Cwd = "command", plain.ShortCommand(decide.Written(r.Command), plain.MaxWords), t.cwd(r.Cwd)
-	case len(r.Changes) > 0:
-		out.Kind, out.What = "patch", plain.Paths(slices.Sorted(maps.Keys(r.Changes)))
-	}
-	t.refused = keep(append(t.refused, out), &t.dropped.Refused)
+// refuse records what was not approved, why in words for the model, by whom and for which reason.
+func (t *Turn) refuse(a approval.Action, why string, by approval.Decider, reason string) {
+	r := a.Refusal()
+	r.Cwd, r.Why, r.By, r.Reason = t.cwd(r.Cwd), plain.Short(why, plain.MaxWords), plain.Short(string(by), plain.MaxName), reason
+	t.refused = keep(append(t.refused, r), &t.dropped.Refused)
 }
 
 // Open records a question. The turn does not wait for one whether a denial is overruled.
 func (t *Turn) Open(r *approval.Request) {
-	if _, is := r.Event.(protocol.OverruleRequest); is {
+	if r.Subject.Effect() == approval.Overrules {
 		return
 	}
 	t.mu.Lock()
@@ -309,36 +299,25 @@ func (t *Turn) Decided(r *approval.Request, d approval.Decision) {
 	defer t.mu.Unlock()
 	t.answer.stopped = t.answer.stopped || d.Decision == elicit.Abort
 	t.remark(d.Remarks...)
-	if _, is := r.Event.(protocol.OverruleRequest); is { // the denial is known
+	effect := r.Subject.Effect()
+	if effect == approval.Overrules { // the denial is known
 		return
 	}
 	t.now.questions = slices.DeleteFunc(t.now.questions, func(q *approval.Request) bool { return q == r })
 	if len(t.now.questions) == 0 {
 		t.now.where = ""
 	}
-	if _, is := r.Event.(protocol.HostRequest); !is { // its command runs on
+	if effect != approval.Reaches { // its command runs on
 		t.now.do(thinking, "")
 	}
 	t.now.change()
-	if call := r.Call(); call != "" {
+	call := r.Subject.Call()
+	if effect == approval.Begins && call != "" {
 		t.commands.decided(call, d.Decision, grant{d.By, d.ID})
 	}
 	if d.Decision.Approves() {
 		return
 	}
-	t.failed.forget(r.Call())
-	kind, refused := "other", protocol.Refused{Reason: d.ForModel()}
-	switch m := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		refused.Command, refused.Cwd = m.Command, m.Cwd
-	case protocol.PatchApprovalRequest:
-		refused.Changes = m.Changes
-	case protocol.HostRequest:
-		refused.Host = m.Host
-	case protocol.AccessRequest:
-		kind, refused.Tool = "access", approval.AccessWords(m)
-	default:
-		refused.Tool = r.Question.Message
-	}
-	t.refuse(kind, &refused, d.By, string(d.Reason))
+	t.failed.forget(call)
+	t.refuse(r.Subject, d.ForModel(), d.By, string(d.Reason))
 }

@@ -56,7 +56,7 @@ func (t *Turn) State() State {
 	s := State{Status: protocol.StatusRunning, Now: t.now.Now}
 	s.Output = s.Output.Clone()
 	if len(t.now.questions) > 0 {
-		s.Status, s.Question, s.Where, s.Asked = protocol.StatusWaiting, plain.Brief(subject(t.now.questions[0])), t.now.where, t.now.asked
+		s.Status, s.Question, s.Where, s.Asked = protocol.StatusWaiting, plain.Brief(t.now.questions[0].Subject.Name()), t.now.where, t.now.asked
 	}
 	if t.over() {
 		s.Status = t.status
@@ -124,19 +124,4 @@ func (t *Turn) Seen() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.now.unseen = false
-}
-
-// subject returns the subject of a question: the command, or a description.
-func subject(r *approval.Request) string {
-	switch e := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		return "`" + plain.ShortCommand(e.Command, 3*plain.MaxWords) + "`"
-	case protocol.HostRequest:
-		return "the host " + e.Host
-	case protocol.PatchApprovalRequest:
-		return "changes to files"
-	case protocol.AccessRequest:
-		return "more access"
-	}
-	return "a request"
 }

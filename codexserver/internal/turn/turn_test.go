@@ -23,20 +23,20 @@ import (
 
 // question and decision stand for a question among events.
 type (
-	question struct{ protocol.EventMsg }
-	decision struct{ protocol.EventMsg }
+	question struct{ approval.Subject }
+	decision struct{ approval.Subject }
 )
 
 // step is an event, and what the turn does then.
 type step struct {
-	event protocol.EventMsg
+	event any // an event, or the question or the decision about a subject
 	want  string
 }
 
 // played are the events of a turn in a folder, which has another name too.
 func played(dir, real string) []step {
 	answer, failure := "hello", "no such tool"
-	exec := protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: dir}
+	exec := approval.Command{CallID: "1", Command: []string{"make"}, Cwd: dir}
 	add := map[string]protocol.FileChange{filepath.Join(dir, "a"): {Add: &protocol.FileContent{Content: "1\n2\n"}}}
 	return []step{
 		{protocol.TaskStarted{}, "thinking, news"},
@@ -47,7 +47,7 @@ func played(dir, real string) []step {
 		{protocol.BackgroundEvent{Refused: &protocol.Refused{Changes: add, Reason: "no patch"}}, ""},
 		{protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "web", Reason: "no web"}}, ""},
 		{question{exec}, ", news, waiting, waiting for approval of `make`"},
-		{exec, ", waiting, waiting for approval of `make`"},
+		{exec.Event(), ", waiting, waiting for approval of `make`"},
 		{decision{exec}, ", news"},
 		{protocol.ExecCommandBegin{CallID: "1", Command: exec.Command, Cwd: real}, "running make, may change files, news"},
 		{protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte("out")}, ""},
@@ -78,23 +78,23 @@ func played(dir, real string) []step {
 
 // play gives events to a turn, one a second, and checks what the turn does then, and whether who waits for news is woken.
 func play(t *testing.T, log *transcript.Log, w *turn.Turn, steps []step) {
-	r := &approval.Request{Question: &elicit.Question{Message: "may it?"}}
+	r := &approval.Request{Subject: approval.Other{}, Question: &elicit.Question{Message: "may it?"}}
 	approved := approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: "desk"}
 	for i, step := range steps {
 		news := w.Changed()
 		got := ""
 		switch m := step.event.(type) {
 		case question:
-			r.Event = m.EventMsg
+			r.Subject = m.Subject
 			log.Asked(r)
 			w.Open(r)
 		case decision:
 			log.Decided(r, approved)
 			w.Decided(r, approved)
-		default:
+		case protocol.EventMsg:
 			got = w.Add("", log, m).Doing
 		}
-		if turn.Changes(step.event) {
+		if m, is := step.event.(protocol.EventMsg); is && turn.Changes(m) {
 			got += ", may change files"
 		}
 		select {
@@ -240,20 +240,20 @@ func TestRefused(t *testing.T) {
 		files[fmt.Sprint("/w/", i)] = protocol.FileChange{}
 	}
 	for _, tt := range []struct {
-		event protocol.EventMsg
-		want  protocol.Refusal
+		subject approval.Subject
+		want    protocol.Refusal
 	}{
-		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/w"}, protocol.Refusal{Kind: "command", What: "rm x"}},
-		{protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", "rm x"}, Cwd: "/v"}, protocol.Refusal{Kind: "command", What: "rm x", Cwd: "/v"}},
-		{protocol.PatchApprovalRequest{Changes: map[string]protocol.FileChange{"/w/a": {}}}, protocol.Refusal{Kind: "patch", What: "/w/a"}},
-		{protocol.PatchApprovalRequest{Changes: files}, protocol.Refusal{Kind: "patch", What: "/w/0, /w/1, /w/2, /w/3, /w/4, … (7 files)"}},
-		{nil, protocol.Refusal{Kind: "other", What: "may it?"}},
+		{approval.Command{Command: []string{"rm", "x"}, Cwd: "/w"}, protocol.Refusal{Kind: "command", What: "rm x"}},
+		{approval.Command{Command: []string{"bash", "-lc", "rm x"}, Cwd: "/v"}, protocol.Refusal{Kind: "command", What: "rm x", Cwd: "/v"}},
+		{approval.Patch{Changes: map[string]protocol.FileChange{"/w/a": {}}}, protocol.Refusal{Kind: "patch", What: "/w/a"}},
+		{approval.Patch{Changes: files}, protocol.Refusal{Kind: "patch", What: "/w/0, /w/1, /w/2, /w/3, /w/4, … (7 files)"}},
+		{approval.Other{Ask: &elicit.Question{Message: "may it?"}}, protocol.Refusal{Kind: "other", What: "may it?"}},
 	} {
 		for _, d := range []elicit.Decision{elicit.Denied, elicit.Abort, elicit.Approved, elicit.ApprovedForSession, elicit.ApprovedAlways} {
 			w := turn.New(changes.Options{})
 			w.Order.Key = "k"
 			w.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
-			r := &approval.Request{Event: tt.event, Question: &elicit.Question{Message: "may it?"}}
+			r := &approval.Request{Subject: tt.subject, Question: &elicit.Question{Message: "may it?"}}
 			w.Open(r)
 			asked := w.IsOpen(r)
 			w.Seen()
@@ -281,7 +281,7 @@ func TestWhyStandsOnce(t *testing.T) {
 	for remark, want := range map[string]string{"Declined, as nobody decides.": "", "The client declined 10 ms after the question.": "declined"} {
 		w := turn.New(changes.Options{})
 		w.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
-		r := &approval.Request{Event: protocol.ExecApprovalRequest{Command: []string{"rm", "x"}}}
+		r := &approval.Request{Subject: approval.Command{Command: []string{"rm", "x"}}}
 		w.Open(r)
 		w.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied}, Remarks: []string{remark}})
 		w.End(nil, nil)

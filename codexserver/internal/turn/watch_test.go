@@ -67,7 +67,7 @@ func TestStatus(t *testing.T) {
 				must.Equal(t, "the status", want, c.So().Status)
 			}
 			status(protocol.StatusRunning)
-			first, second := &approval.Request{Event: protocol.PatchApprovalRequest{CallID: "1"}}, &approval.Request{Event: protocol.ExecApprovalRequest{CallID: "2"}}
+			first, second := &approval.Request{Subject: approval.Patch{CallID: "1"}}, &approval.Request{Subject: approval.Command{CallID: "2"}}
 			c.Asked(first)
 			status(protocol.StatusWaiting)
 			c.Asked(second)
@@ -99,7 +99,7 @@ func TestCommands(t *testing.T) {
 	run := protocol.ExecCommandBegin{CallID: "1", Command: []string{"touch", "/x\x1b[2J"}, Cwd: "/w"}
 	c.Event(run)
 	c.Event(protocol.ExecCommandEnd{CallID: "1", ExitCode: 1})
-	c.Decided(&approval.Request{Event: protocol.ExecApprovalRequest{CallID: "1"}}, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedForSession}, By: approval.ByClient})
+	c.Decided(&approval.Request{Subject: approval.Command{CallID: "1"}}, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedForSession}, By: approval.ByClient})
 	c.Event(run)
 	c.Event(protocol.ExecCommandBegin{CallID: "2", Command: []string{"sleep", strings.Repeat("9", 1<<20)}, Cwd: "/w/sub"})
 	c.Event(protocol.ExecCommandEnd{CallID: "1", Duration: protocol.Duration(time.Second)})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -114,10 +115,6 @@ func (h *host) show(what, text string) {
 
 func (h *host) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
 
-func (h *host) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
-	return elicit.Outcome{Decision: elicit.Denied}
-}
-
-func (h *host) ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome {
+func (h *host) Ask(context.Context, approval.Subject) elicit.Outcome {
 	return elicit.Outcome{Decision: elicit.Denied}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -19,7 +20,7 @@ import (
 var asking = engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
 	var said []string
 	for command := range strings.Lines(in[0].Text) {
-		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
+		out := host.Ask(ctx, approval.Command{
 			CallID: "1", Command: strings.Fields(command), Cwd: "/work/shop",
 		})
 		said = append(said, strings.TrimSpace(string(out.Decision)+" "+out.Feedback))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -69,10 +70,10 @@ func TestHostile(t *testing.T) {
 			changes["/work/"+s] = protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: "+" + s, MovePath: &s}}
 		}
 		host.Emit(protocol.PatchApplyBegin{CallID: "3", Changes: changes})
-		exec := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: all, Reason: all, Subject: all})
-		patch := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "2", Changes: changes, Cwd: "/work", Reason: all, GrantRoot: all, Subject: all})
-		other := host.Approve(ctx, &elicit.Question{Message: all, Meta: map[string]any{all: all}})
-		whole := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "4", Command: script, Cwd: "/work"})
+		exec := host.Ask(ctx, approval.Command{CallID: "1", Command: argv, Cwd: all, Reason: all, Asker: all})
+		patch := host.Ask(ctx, approval.Patch{CallID: "2", Changes: changes, Cwd: "/work", Reason: all, GrantRoot: all, Asker: all})
+		other := host.Ask(ctx, approval.Other{Ask: &elicit.Question{Message: all, Meta: map[string]any{all: all}}})
+		whole := host.Ask(ctx, approval.Command{CallID: "4", Command: script, Cwd: "/work"})
 		decided = []elicit.Decision{exec.Decision, patch.Decision, other.Decision, whole.Decision}
 		return nil
 	})

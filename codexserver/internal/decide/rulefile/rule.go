@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
@@ -32,13 +32,13 @@ const maxWords = 400
 // ErrNone is the error of a question that may offer no rule.
 var ErrNone = errors.New("no rule can be offered")
 
-// Offer returns the rule that the question about a command may offer. The error is [ErrNone] if an approval cannot keep
-// it in a sandbox, or a person could not read the rule. Any other says why its folder cannot be found.
-func Offer(q *protocol.ExecApprovalRequest) (Rule, error) {
-	if !q.Confinable {
+// Offer returns the rule that a question may offer. The error is [ErrNone] if there is none, or a person could not read the
+// rule. Any other says why the folder of a command cannot be found.
+func Offer(l approval.Lasting) (Rule, error) {
+	if l.Hostname == "" && len(l.Command) == 0 {
 		return Rule{}, ErrNone
 	}
-	r, err := exactly(q)
+	r, err := exactly(l)
 	if words := r.Words(); err == nil && (r.check() != nil || len(words) > maxWords || strings.ContainsFunc(words, isUnseen)) {
 		err = ErrNone
 	}
@@ -81,8 +81,11 @@ func (r Rule) equal(other Rule) bool {
 	return slices.Equal(r.Exact, other.Exact) && r.Folder == other.Folder && slices.Equal(r.Prefix, other.Prefix) && r.Host == other.Host
 }
 
-// exactly returns the rule that is about the exact words and the folder of a command.
-func exactly(q *protocol.ExecApprovalRequest) (Rule, error) {
-	dir, err := filepath.EvalSymlinks(q.Cwd)
-	return Rule{Exact: q.Command, Folder: dir}, err
+// exactly returns the rule that is about a host, or the exact words and the folder of a command.
+func exactly(l approval.Lasting) (Rule, error) {
+	if l.Hostname != "" {
+		return Rule{Host: l.Hostname}, nil
+	}
+	dir, err := filepath.EvalSymlinks(l.Cwd)
+	return Rule{Exact: l.Command, Folder: dir}, err
 }

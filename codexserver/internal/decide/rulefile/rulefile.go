@@ -18,9 +18,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/shellword"
@@ -141,23 +141,25 @@ func decode(data []byte) (content, error) {
 	return c, nil
 }
 
-// Allows reports whether the rules of a principal allow a command in the sandbox. By is the number of the rule, 0 if
-// several rules together allow a script. An error means that nothing is allowed, and why. A nil store allows nothing.
-func (s *Store) Allows(q *protocol.ExecApprovalRequest, principal string) (by int, ok bool, err error) {
-	if s == nil || !q.Confinable {
+// Allows reports whether the rules of a principal allow a command in the sandbox, or let commands in the sandbox reach a
+// host. By is the number of the rule, 0 if several rules together allow a script. An error means that nothing is allowed, and
+// why. A nil store allows nothing.
+func (s *Store) Allows(l approval.Lasting, principal string) (by int, ok bool, err error) {
+	if s == nil || l.Hostname == "" && len(l.Command) == 0 {
 		return 0, false, nil
 	}
-	exact, lost := exactly(q)
+	exact, lost := exactly(l)
 	kept, err := s.List()
 	kept = slices.DeleteFunc(kept, func(k Kept) bool { return k.Principal != principal })
-	commands, plain := decide.Commands(q.Command)
+	commands, plain := decide.Commands(l.Command)
 	var used []int
 	for _, k := range kept {
 		if lost == nil && k.equal(exact) {
 			return k.Number, true, nil
 		}
 		left := len(commands)
-		if commands = slices.DeleteFunc(commands, func(argv []string) bool { return decide.Begins(k.Prefix, argv) }); len(commands) < left {
+		covered := func(argv []string) bool { return decide.Begins(k.Prefix, argv) }
+		if commands = slices.DeleteFunc(commands, covered); len(commands) < left {
 			used = append(used, k.Number)
 		}
 	}
@@ -168,21 +170,6 @@ func (s *Store) Allows(q *protocol.ExecApprovalRequest, principal string) (by in
 		by = used[0]
 	}
 	return by, true, nil
-}
-
-// AllowsHost reports whether the rules of a principal let commands in the sandbox reach a host, and the number of the rule.
-// An error means that nothing is allowed, and why. A nil store allows nothing.
-func (s *Store) AllowsHost(host, principal string) (by int, ok bool, err error) {
-	if s == nil {
-		return 0, false, nil
-	}
-	kept, err := s.List()
-	for _, k := range kept {
-		if k.equal(Rule{Host: host}) && k.Principal == principal {
-			return k.Number, true, nil
-		}
-	}
-	return 0, false, err
 }
 
 // Add adds a rule that a person accepted, unless it is there already, and returns it with its number and time.

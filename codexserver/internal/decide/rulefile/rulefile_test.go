@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -100,12 +100,12 @@ func abs(path string) string {
 	return path
 }
 
-func question(dir string) *protocol.ExecApprovalRequest {
-	return &protocol.ExecApprovalRequest{Command: []string{"go", "test"}, Cwd: dir, Confinable: true}
+func question(dir string) approval.Lasting {
+	return approval.Lasting{Command: []string{"go", "test"}, Cwd: dir}
 }
 
 // allow accepts the rule that a question offers.
-func allow(t *testing.T, s *rulefile.Store, q *protocol.ExecApprovalRequest) {
+func allow(t *testing.T, s *rulefile.Store, q approval.Lasting) {
 	t.Helper()
 	rule, err := rulefile.Offer(q)
 	if err != nil {
@@ -208,8 +208,8 @@ func TestAllows(t *testing.T) {
 		{"a beginning and a redirection", []string{"bash", "-lc", "go vet >out"}, other, false, -1},
 		{"a word that begins alike", []string{"go", "vettool"}, other, false, -1},
 	} {
-		q := &protocol.ExecApprovalRequest{Command: tt.command, Cwd: tt.dir, Confinable: !tt.outside}
-		by, ok, err := s.Allows(q, "")
+		q := approval.Command{Command: tt.command, Cwd: tt.dir, Confinable: !tt.outside}
+		by, ok, err := s.Allows(q.Lasting(), "")
 		if ok != (tt.by >= 0) || ok && by != tt.by || err != nil {
 			t.Errorf("%s: by %d, allowed %t, %v", tt.name, by, ok, err)
 		}
@@ -233,14 +233,14 @@ func TestAllowsHost(t *testing.T) {
 		{s, "a.com", "", "2 true <nil>"}, {s, "x.a.com", "", "0 false <nil>"}, {s, "b.com", "", "0 false <nil>"}, {s, "b.com", "ann", "3 true <nil>"},
 		{s, "", "", "0 false <nil>"}, {s, "go", "", "0 false <nil>"}, {nil, "a.com", "", "0 false <nil>"},
 	} {
-		by, ok, err := tt.store.AllowsHost(tt.host, tt.principal)
+		by, ok, err := tt.store.Allows(approval.Lasting{Hostname: tt.host}, tt.principal)
 		must.Equal(t, tt.host+" for "+tt.principal, tt.want, fmt.Sprint(by, ok, err))
 	}
-	if _, ok, _ := s.Allows(&protocol.ExecApprovalRequest{Command: []string{"a.com"}, Cwd: abs("/"), Confinable: true}, ""); ok {
+	if _, ok, _ := s.Allows(approval.Lasting{Command: []string{"a.com"}, Cwd: abs("/")}, ""); ok {
 		t.Error("a command is allowed by a host")
 	}
 	must.OK(t, os.Truncate(s.Path(), 40))
-	if _, ok, err := s.AllowsHost("a.com", ""); ok || err == nil {
+	if _, ok, err := s.Allows(approval.Lasting{Hostname: "a.com"}, ""); ok || err == nil {
 		t.Errorf("a broken file: %t, %v", ok, err)
 	}
 }
@@ -252,20 +252,20 @@ func TestOffer(t *testing.T) {
 	must.OK(t, os.Mkdir(hidden, 0o700))
 	for _, tt := range []struct {
 		name string
-		q    protocol.ExecApprovalRequest
+		q    approval.Command
 		want bool
 	}{
-		{"a command", protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: dir, Confinable: true}, true},
-		{"a script", protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", "make; ./x $Y"}, Cwd: dir, Confinable: true}, true},
-		{"outside", protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: dir}, false},
-		{"no command", protocol.ExecApprovalRequest{Cwd: dir, Confinable: true}, false},
-		{"no folder", protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: filepath.Join(dir, "x"), Confinable: true}, false},
-		{"a relative folder", protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: ".", Confinable: true}, false},
-		{"too long", protocol.ExecApprovalRequest{Command: []string{"make", strings.Repeat("x", 400)}, Cwd: dir, Confinable: true}, false},
-		{"a word that cannot be seen", protocol.ExecApprovalRequest{Command: []string{"make", "a\u200b"}, Cwd: dir, Confinable: true}, false},
-		{"a folder that cannot be seen", protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: hidden, Confinable: true}, false},
+		{"a command", approval.Command{Command: []string{"make"}, Cwd: dir, Confinable: true}, true},
+		{"a script", approval.Command{Command: []string{"bash", "-lc", "make; ./x $Y"}, Cwd: dir, Confinable: true}, true},
+		{"outside", approval.Command{Command: []string{"make"}, Cwd: dir}, false},
+		{"no command", approval.Command{Cwd: dir, Confinable: true}, false},
+		{"no folder", approval.Command{Command: []string{"make"}, Cwd: filepath.Join(dir, "x"), Confinable: true}, false},
+		{"a relative folder", approval.Command{Command: []string{"make"}, Cwd: ".", Confinable: true}, false},
+		{"too long", approval.Command{Command: []string{"make", strings.Repeat("x", 400)}, Cwd: dir, Confinable: true}, false},
+		{"a word that cannot be seen", approval.Command{Command: []string{"make", "a\u200b"}, Cwd: dir, Confinable: true}, false},
+		{"a folder that cannot be seen", approval.Command{Command: []string{"make"}, Cwd: hidden, Confinable: true}, false},
 	} {
-		rule, err := rulefile.Offer(&tt.q)
+		rule, err := rulefile.Offer(tt.q.Lasting())
 		if (err == nil) != tt.want || err == nil && !strings.HasSuffix(rule.Words(), ", in the sandbox") {
 			t.Errorf("%s: %+v, %v", tt.name, rule, err)
 		}

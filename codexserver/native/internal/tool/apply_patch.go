@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -162,7 +163,7 @@ func (a *application) decide(ctx context.Context) (output string, err error) {
 		for _, path := range a.linked {
 			note(path, "it has other names")
 		}
-		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes, Why: why})
+		out := t.Host.Ask(ctx, approval.Patch{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes, Why: why})
 		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
 			return refusal, err
 		}
@@ -272,7 +273,7 @@ func (a *application) stopped(ctx context.Context) (output string, err error) {
 	}
 	t, after := a.turn, decide.AfterDenial(a.turn.ApprovalPolicy)
 	t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the patch: %v", errOutside)})
-	request := protocol.ExecApprovalRequest{
+	request := approval.Command{
 		CallID: a.id, Command: []string{"apply_patch", a.text}, Cwd: a.dir, Reason: after.Reason, LeavesSandbox: true, Once: true,
 	}
 	remarks := append(losses(a.changes), a.notes...)
@@ -282,7 +283,7 @@ func (a *application) stopped(ctx context.Context) (output string, err error) {
 	if len(remarks) > 0 {
 		request.Reason, request.FromEngine = request.Reason+" "+strings.Join(remarks, " "), true
 	}
-	refusal, err := readOutcome("the command was not run", t.Host.ApproveExec(ctx, request))
+	refusal, err := readOutcome("the command was not run", t.Host.Ask(ctx, request))
 	if err != nil || refusal != "" {
 		return refusal, err
 	}

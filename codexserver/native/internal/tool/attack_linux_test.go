@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
@@ -420,7 +421,7 @@ func (c faultyConfinement) Apply(cmd *exec.Cmd) (string, error) {
 // approving approves for the session.
 type approving struct{ *host }
 
-func (approving) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+func (approving) Ask(context.Context, approval.Subject) elicit.Outcome {
 	return elicit.Outcome{Decision: elicit.ApprovedForSession}
 }
 

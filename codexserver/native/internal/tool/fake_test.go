@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
@@ -31,6 +32,7 @@ type host struct {
 	mu    sync.Mutex
 	trace []string
 	all   []protocol.EventMsg
+	about []approval.Subject // the questions
 }
 
 func (h *host) add(m protocol.EventMsg, format string, args ...any) {
@@ -67,27 +69,33 @@ func (h *host) Emit(m protocol.EventMsg) {
 
 func (h *host) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
 
-func (h *host) ApproveExec(_ context.Context, req protocol.ExecApprovalRequest) elicit.Outcome {
-	reason := ""
-	if req.Reason != "" {
-		reason = ": " + req.Reason
+func (h *host) Ask(ctx context.Context, s approval.Subject) elicit.Outcome {
+	h.mu.Lock()
+	h.about = append(h.about, s)
+	h.mu.Unlock()
+	switch s := s.(type) {
+	case approval.Command:
+		reason := ""
+		if s.Reason != "" {
+			reason = ": " + s.Reason
+		}
+		h.add(s.Event(), "ask%s", reason)
+		return elicit.Outcome{Decision: h.answer, Confined: h.inside}
+	case approval.Patch:
+		h.add(s.Event(), "ask patch")
+		if s.Cwd == "" || !s.Once {
+			h.add(s.Event(), "without the folder, or for the session")
+		}
+		return elicit.Outcome{Decision: h.answer}
 	}
-	h.add(req, "ask%s", reason)
-	return elicit.Outcome{Decision: h.answer, Confined: h.inside}
+	return h.DenyAll.Ask(ctx, s)
 }
 
-func (h *host) ApprovePatch(_ context.Context, req protocol.PatchApprovalRequest) elicit.Outcome {
-	h.add(req, "ask patch")
-	if req.Cwd == "" || !req.Once {
-		h.add(req, "without the folder, or for the session")
-	}
-	return elicit.Outcome{Decision: h.answer}
-}
-
-func (h *host) asked() (all []protocol.ExecApprovalRequest) {
-	for _, m := range h.all {
-		if req, ok := m.(protocol.ExecApprovalRequest); ok {
-			all = append(all, req)
+// asked returns the commands that were asked about.
+func (h *host) asked() (all []approval.Command) {
+	for _, s := range h.about {
+		if c, ok := s.(approval.Command); ok {
+			all = append(all, c)
 		}
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -188,7 +189,7 @@ func (t *Turn) look(ctx context.Context, call Call, path string, argv []string, 
 		if verdict.Action != decide.Ask {
 			return Result{Output: t.refuse(protocol.Refused{Command: argv, Reason: verdict.Reason, CallID: call.ID})}, nil
 		}
-		out := t.Host.ApproveExec(ctx, protocol.ExecApprovalRequest{
+		out := t.Host.Ask(ctx, approval.Command{
 			CallID: call.ID, Command: argv, Cwd: t.Cwd, Reason: verdict.Reason, FromEngine: true, Once: true,
 			LeavesSandbox: t.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
 			NoSandbox:     t.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess,

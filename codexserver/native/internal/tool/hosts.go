@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"errors"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
@@ -65,11 +66,11 @@ func (r attempt) approveHost(ctx context.Context, host string, end context.Cance
 			return "denied by the profile of permissions in config.toml"
 		}
 	}
-	req := protocol.HostRequest{CallID: r.id, Command: r.Command, Cwd: r.dir, Host: host}
+	req := approval.Network{CallID: r.id, Command: r.Command, Cwd: r.dir, Hostname: host}
 	if t.ApprovalPolicy == protocol.ApprovalNever {
-		req.Unasked = unasked
+		req.NoPerson = unasked
 	}
-	out := t.Host.ApproveHost(ctx, req)
+	out := t.Host.Ask(ctx, req)
 	switch {
 	case out.Decision == elicit.ApprovedForSession:
 		t.box.reached.Store(host, true)

@@ -113,20 +113,19 @@ func TestTurnDiff(t *testing.T) {
 type watcher struct {
 	*host
 	during func()
-	patch  *protocol.PatchApprovalRequest
-	exec   *protocol.ExecApprovalRequest
+	patch  *approval.Patch
+	exec   *approval.Command
 }
 
-func (w *watcher) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	w.patch = &r
+func (w *watcher) Ask(ctx context.Context, s approval.Subject) elicit.Outcome {
+	switch s := s.(type) {
+	case approval.Command:
+		w.exec = &s
+	case approval.Patch:
+		w.patch = &s
+	}
 	w.during()
-	return w.host.ApprovePatch(ctx, r)
-}
-
-func (w *watcher) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	w.exec = &r
-	w.during()
-	return w.host.ApproveExec(ctx, r)
+	return w.host.Ask(ctx, s)
 }
 
 // workspace creates a working folder. It has a folder plain, and links notes.txt and sub to a
@@ -229,7 +228,7 @@ func TestPatchQuestionSaysWhatIsLost(t *testing.T) {
 				switch policy {
 				case protocol.ApprovalUntrusted:
 					var lines []string
-					for line := range strings.SplitSeq(approval.PatchQuestion(*w.patch, "", "").Message, "\n") {
+					for line := range strings.SplitSeq(w.patch.Question("", "").Message, "\n") {
 						if line = strings.TrimPrefix(line, approval.DiffIndent); strings.HasPrefix(line, "-") || strings.HasPrefix(line, "+") {
 							lines = append(lines, short.Replace(line))
 						}
@@ -326,9 +325,9 @@ func TestPatchThroughHardLink(t *testing.T) {
 				res := called(t, turn, call)
 				const note = "A write to /hard changes every other name (hard link) of the file too."
 				var said []string
-				for _, m := range h.all {
-					if m, ok := m.(protocol.PatchApprovalRequest); ok {
-						said = append(said, m.Notes...)
+				for _, s := range h.about {
+					if p, ok := s.(approval.Patch); ok {
+						said = append(said, p.Notes...)
 					}
 				}
 				for _, req := range h.asked() {

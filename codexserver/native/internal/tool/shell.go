@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -365,7 +366,7 @@ func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, co
 	o := &r.turn.box.options
 	full := r.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess
 	leaves := then == decide.Ask || then == decide.Run
-	req := protocol.ExecApprovalRequest{
+	req := approval.Command{
 		CallID: r.id, Command: r.Command, Cwd: r.dir,
 		Reason: reason, FromEngine: reason != r.Justification,
 		LeavesSandbox: leaves && !full, NoSandbox: leaves && full, Confinable: confinable, Notes: r.planted(),
@@ -377,7 +378,7 @@ func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, co
 	}
 	shown := run.HoldFolders(r.dir)
 	defer shown.Close()
-	out := r.turn.Host.ApproveExec(ctx, req)
+	out := r.turn.Host.Ask(ctx, req)
 	refusal, err = readOutcome("the command was not run", out)
 	switch {
 	case err != nil || refusal != "":

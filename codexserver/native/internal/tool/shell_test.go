@@ -324,8 +324,8 @@ type ruling struct {
 	rules approval.Rules
 }
 
-func (r ruling) ApproveExec(ctx context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-	d := approve.New(&approve.Options{Rules: r.rules}, nil).Decide(ctx, &approval.Request{Event: q, Question: &elicit.Question{}}, false)
+func (r ruling) Ask(ctx context.Context, s approval.Subject) elicit.Outcome {
+	d := approve.New(&approve.Options{Rules: r.rules}, nil).Decide(ctx, &approval.Request{Subject: s, Question: &elicit.Question{}}, false)
 	if d.By != approval.ByRule {
 		r.host.add(nil, "person")
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
@@ -34,7 +33,7 @@ func TestHostQuestion(t *testing.T) {
 			"Allow the network, to the host `a.com`?\nIt is asked for by `$'ls\\u{200b}'` in `/home/you/app`, which runs in the sandbox.\n(contains hidden characters)" + rest,
 			"Network, to the host a.com:\n`$'ls\\u{200b}'`\n(contains hidden characters) In ~/app. What this command can read it \ncan send there.", true, true},
 	} {
-		q := approval.HostQuestion(protocol.HostRequest{Host: tt.host, Command: []string{"bash", "-lc", tt.script}, Cwd: "/home/you/app"}, "/home/you")
+		q := (approval.Network{Hostname: tt.host, Command: []string{"bash", "-lc", tt.script}, Cwd: "/home/you/app"}).Question("", "/home/you")
 		asked, brief := q.For(elicit.Client{Name: "another", ProtocolVersion: "2025-11-25"}, briefForm), q.For(claude, briefForm)
 		checkBrief(t, tt.script, brief)
 		must.Equal(t, tt.script, tt.want, asked.Message[:min(len(tt.want), len(asked.Message))])
