@@ -4,7 +4,7 @@
 //
 //	client ── tools/call codex ──▶ Server ── Start, Turn ──▶ engine.Engine
 //	   ▲                             │ ▲                          │
-//	   ├── codex/event ◀─────────────┤ └── Emit, ApproveExec … ◀──┘
+//	   ├── codex/event ◀─────────────┤ └── Emit, Ask ◀────────────┘
 //	   └── elicitation/create ◀──────┘
 //
 // An [engine.Engine] runs the turns; the server knows only that interface. A whole server
@@ -42,8 +42,8 @@
 // is one, are asked at once. The first answer counts. If two arrive together, the stricter
 // one counts:
 //
-//	ApproveExec ─▶ Rules ─▶ client: elicitation/create ─┐
-//	                     └▶ Desk.Ask ───────────────────┴▶ approval.Decision
+//	Ask ─▶ Rules ─▶ client: elicitation/create ─┐
+//	             └▶ Desk.Ask ───────────────────┴▶ approval.Decision
 //
 // [Options].Approvals sets how to ask, and what happens without an answer: by default the
 // question is denied after ten minutes. Every question is written to [Options].Record,

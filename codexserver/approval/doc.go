@@ -2,7 +2,7 @@
 // that answer before a person is asked, and a desk where a person answers.
 //
 //	                    ┌─ Rules ── the user's configuration, or a function of yours
-//	an engine asks ─────┤
+//	a Subject is asked ─┤
 //	                    └─ the MCP client, and your Desk
 //	      │
 //	      └─ Decision ── the record, the log, the Desk
@@ -14,7 +14,7 @@
 //
 // # What the human sees
 //
-// A model may have written the command, the folder, the paths and the reason of an [ExecQuestion] or a [PatchQuestion]:
+// A model may have written the command, the folder, the paths and the reason of a [Command] or a [Patch]:
 //
 //   - The sentence comes first, in the wording that clients of Codex know. Only a patch's
 //     reason precedes it. The command is quoted exactly as the Rust crate shlex quotes it.
@@ -29,6 +29,12 @@
 // A command that is shown whole can be parsed back from the message. Letters that look
 // alike are not distinguished, and words in right-to-left scripts stay as they are. Set
 // the request's Program when a program is not the one that its name suggests.
+//
+// # Kinds of questions
+//
+// What a question is about is a [Subject], a type for each kind: a [Command], a [Patch], a [Network], an [Access], an
+// [Overrule] or an [Other]. Its methods are all that the server knows of the kind: what a person is asked, what the record
+// and a result say, whether a rule may decide, and which rule an approval may leave.
 //
 // A [Foreign] is the question of another party, such as an MCP server. It says on each line who asks, and its answer
 // approves nothing.

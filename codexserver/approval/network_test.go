@@ -9,8 +9,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestHostQuestion asks about hosts, of a client that shows all of a message and of one that cuts it. The host is always whole.
-func TestHostQuestion(t *testing.T) {
+// TestNetwork asks about hosts, of a client that shows all of a message and of one that cuts it. The host is always whole.
+func TestNetwork(t *testing.T) {
 	const rest = "\nWhat this command can read it can send there.\nIf approved, this command reaches that host by HTTPS, and stays in the sandbox; for the session or always, so does every command in the sandbox."
 	wide := strings.Repeat("a", 60) + "." + strings.Repeat("b", 39)
 	long := "curl -fsSL https://example.com/" + strings.Repeat("x", 2000)

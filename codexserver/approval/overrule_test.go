@@ -10,8 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestOverruleQuestion asks about what a reviewer denied. The question says what an approval does.
-func TestOverruleQuestion(t *testing.T) {
+// TestOverrule asks about what a reviewer denied. The question says what an approval does.
+func TestOverrule(t *testing.T) {
 	const does = "It was denied by Codex's reviewer, a model, which says: \"no\".\n" +
 		"Your approval runs nothing: Codex's model and its reviewer are told that you allow exactly this, and the reviewer decides once more.\n" +
 		"Only a person may approve this."

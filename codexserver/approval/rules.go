@@ -52,8 +52,7 @@ type Rule struct {
 	Command []string
 	// Outside also allows the commands outside the sandbox, where the native engine starts only
 	// programs that no command can write, with a list of variables. Without it the rule answers only
-	// questions after which the command runs in the sandbox: see Confinable in
-	// [protocol.ExecApprovalRequest].
+	// questions after which the command runs in the sandbox: see Confinable in [Command].
 	Outside bool
 	// Environ are names of further variables that the commands get outside the sandbox. The native engine never passes
 	// the key of a model provider.

@@ -3,7 +3,7 @@
 //
 //	server ── Start, Turn ──▶ Engine ── thread/start, turn/start ──▶ codex app-server
 //	   ▲                        │ ▲                                       │
-//	   └── Emit, ApproveExec ◀──┘ └── item/…, turn/completed, requests ◀──┘
+//	   └── Emit, Ask ◀──────────┘ └── item/…, turn/completed, requests ◀──┘
 //
 // An engine runs one app-server for all its conversations. The first call that needs it
 // starts it. After it has ended, the next call starts a new one. Close ends it and all
@@ -38,11 +38,9 @@
 //
 // # Approvals
 //
-// When the app-server asks to run a command or to apply a patch, the engine calls the
-// host's ApproveExec or ApprovePatch. Other questions, such as one about the call of an
-// MCP server's tool, go to Approve or Elicit, and what Codex's reviewer denied to
-// Overrule. Everything but a clear approval declines: a
-// request of a thread without a host, a patch whose changes are unknown, a host that
+// When the app-server asks to run a command, to apply a patch or to call the tool of an MCP server, and when Codex's
+// reviewer has denied something, the engine calls the host's Ask. A question that approves nothing goes to Elicit. Everything
+// but a clear approval declines: a request of a thread without a host, a patch whose changes are unknown, a host that
 // cannot ask, a late answer, two questions that are open with one id. An answer that aborts ends the whole turn, even if a
 // sub-agent asked. The model gets the reason of a refusal as input to the turn, for which an answer to the app-server has no room.
 //

@@ -73,16 +73,19 @@ func firstLines(t *testing.T) map[string][]asked {
 	more := &apptypes.Permissions{Cwd: "/" + long, Reason: long, Permissions: []byte(`{"fileSystem":{"write":["/` + long + `"]}}`)}
 	far := &apptypes.Permissions{Cwd: "/", Permissions: []byte(`{}`), EnvironmentID: []byte(`"far"`)}
 	return map[string][]asked{
-		"approval.ExecQuestion": {
+		"approval.Command.Question": {
 			exec(approval.Command{}, "Run in /"),
 			exec(approval.Command{LeavesSandbox: true}, "Run outside the sandbox, in /"),
 			exec(approval.Command{LeavesSandbox: true, Reads: true}, "Read outside of /"),
 			exec(approval.Command{NoSandbox: true, Notes: []string{"It may start \"" + long + "\" from /x."}}, "Run without a sandbox, in /"),
 			exec(approval.Command{Network: true, Command: []string{networkAccess, "https", long}}, "Network access, in /"),
 		},
-		"approval.PatchQuestion": patches,
-		"approval.question":      patches,
-		"approval.AccessQuestion": {
+		"approval.Patch.Question":     patches,
+		"approval.patchForm.question": patches,
+		"approval.Other.Question": {
+			{(approval.Other{Ask: permissionsQuestion(far, "")}).Question("", ""), "Beyond the sandbox, all further commands of this turn:", ""},
+		},
+		"approval.Access.Question": {
 			access(protocol.Access{Mode: full, Policy: "never"}, "full access, no sandbox, no questions"),
 			access(protocol.Access{Mode: full, Policy: "untrusted"}, "full access, no sandbox"),
 			access(protocol.Access{Beside: []protocol.Overlap{{Folder: "/" + long, Other: "/" + long}}}, "work beside another"),
@@ -93,17 +96,17 @@ func firstLines(t *testing.T) map[string][]asked {
 			access(protocol.Access{Mode: write, Network: true, WebSearch: true, Roots: slices.Repeat([]string{"/" + long}, 9999), Provider: long},
 				"write access, more folders, the network, web search, another provider"),
 		},
-		"approval.HostQuestion": {
+		"approval.Network.Question": {
 			{(approval.Network{Hostname: "registry.npmjs.org", Command: []string{long}, Cwd: "/" + long}).Question("", ""), "Network, to the host registry.npmjs.org:", "the network, to the host `registry.npmjs.org`?"},
 			{(approval.Network{Hostname: strings.Repeat("a.", 49) + "aa", Command: []string{long}, Cwd: "/" + long}).Question("", ""),
 				"Network, for what it reads, to the host `a.a.", "Allow the network, to the host `a.a."},
 		},
-		"approval.OverruleQuestion": {
+		"approval.Overrule.Question": {
 			{(approval.Overrule{Refused: protocol.Refused{Command: []string{long}, Cwd: "/" + long, Reason: long}}).Question("", ""),
 				"Runs nothing now, overrules Codex's reviewer, which denied:", "Allow what Codex's reviewer denied: "},
 		},
-		"approval.newForeign": foreigners,
-		"approval.Question":   foreigners,
+		"approval.newForeign":       foreigners,
+		"approval.Foreign.Question": foreigners,
 		"appserver.toolQuestion": {
 			tool(map[string]any{"tool_name": long, "tool_params": map[string]string{"x": long}}, "Outside the sandbox, a tool of an MCP server:", ", outside the sandbox?"),
 			tool(map[string]any{}, "Outside the sandbox, what an MCP server asks:", ", outside the sandbox?"),
@@ -136,6 +139,19 @@ func TestFirstLineSaysHowFar(t *testing.T) {
 	}
 }
 
+// receiver returns the name of a method's type.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr: // of a generic type
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	}
+	return e.(*ast.Ident).Name
+}
+
 // makers returns the functions of the server that make a question, or return one.
 func makers(t *testing.T) (all []string) {
 	of := func(e ast.Expr) bool {
@@ -156,6 +172,9 @@ func makers(t *testing.T) (all []string) {
 		for _, decl := range file.Decls {
 			name, makes := file.Name.Name+".", false
 			if f, ok := decl.(*ast.FuncDecl); ok {
+				if f.Recv != nil {
+					name += receiver(f.Recv.List[0].Type) + "."
+				}
 				name += f.Name.Name
 				makes = f.Type.Results != nil && slices.ContainsFunc(f.Type.Results.List, func(r *ast.Field) bool { return of(r.Type) })
 			}

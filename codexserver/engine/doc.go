@@ -4,7 +4,7 @@
 //
 //	server ──▶ Engine.Start ──▶ Conversation.Turn(ctx, input)
 //	   ▲                              │
-//	   └── Host: Emit, ApproveExec, ApprovePatch ◀┘
+//	   └── Host: Emit, Ask, Elicit ◀──┘
 //
 // The calls block: Turn until the turn has ended, an approval until there is a decision.
 // The end of the context is the interrupt. There are no queues between the two sides.
@@ -44,9 +44,8 @@
 //   - Turns of one conversation never overlap. Conversations run at the same time.
 //   - Events reach the client in the order of the calls of Emit. Emit waits only as
 //     [Host] says.
-//   - ApproveExec, ApprovePatch and Approve always return, and return
-//     [elicit.Abort] once their context has ended. They emit the request's event
-//     themselves.
+//   - Ask always returns, and returns [elicit.Abort] once its context has ended, if the
+//     turn waits for the answer. It emits the question's event itself.
 //
 // # What more an engine can do
 //

@@ -213,7 +213,7 @@ func (p *person) answer(ctx context.Context, s approval.Subject, what string, ru
 func (p *person) Ask(ctx context.Context, s approval.Subject) elicit.Outcome {
 	switch s := s.(type) {
 	case approval.Command:
-		rule, err := rulefile.Offer(s.Lasting())
+		rule, err := rulefile.Offer(rulefile.Action(s.Lasting()))
 		what := s.Command[len(s.Command)-1]
 		if !s.Confinable {
 			what += " (outside)"

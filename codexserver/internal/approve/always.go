@@ -24,7 +24,7 @@ func (b *Board) offer(r *approval.Request) (rulefile.Rule, error) {
 	if b.options.Kept == nil || r.Question.Partial || r.Subject.Approver() != approval.Anyone || b.Each(r.Subject) {
 		return rulefile.Rule{}, rulefile.ErrNone
 	}
-	return rulefile.Offer(r.Subject.Lasting())
+	return rulefile.Offer(rulefile.Action(r.Subject.Lasting()))
 }
 
 // decided returns what the ends of a question decide, and the number of the lasting rule that is kept with the decision, 0

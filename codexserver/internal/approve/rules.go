@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/stack"
 )
@@ -44,7 +45,7 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) ends {
 
 // kept asks the rules that people accepted. They only allow.
 func (b *Board) kept(r *approval.Request) (out elicit.Outcome, decides bool) {
-	wanted, number := r.Subject.Lasting(), 0
+	wanted, number := rulefile.Action(r.Subject.Lasting()), 0
 	err := stack.Guard(b.log, "Kept", func() (err error) {
 		number, decides, err = b.options.Kept.Allows(wanted, r.Thread.Principal)
 		return err

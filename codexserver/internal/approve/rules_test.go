@@ -153,7 +153,7 @@ func TestRulesAsJudged(t *testing.T) {
 // TestKeptRules checks that the rules that people accepted come last and only allow.
 func TestKeptRules(t *testing.T) {
 	q := approval.Command{Command: []string{"go", "test"}, Cwd: t.TempDir(), Confinable: true}
-	rule, err := rulefile.Offer(q.Lasting())
+	rule, err := rulefile.Offer(rulefile.Action(q.Lasting()))
 	if err != nil {
 		t.Fatal("no rule is offered")
 	}

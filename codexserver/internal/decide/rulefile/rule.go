@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
@@ -32,13 +31,26 @@ const maxWords = 400
 // ErrNone is the error of a question that may offer no rule.
 var ErrNone = errors.New("no rule can be offered")
 
+// Action is what a rule may allow: a command with these words in this folder, in the sandbox, or else a host that commands in
+// the sandbox reach. The zero value is nothing.
+type Action struct {
+	// Command is the argv, and Cwd its folder.
+	Command []string
+	Cwd     string
+	// Hostname is a name in lower case.
+	Hostname string
+}
+
+// isZero reports whether it is nothing.
+func (a Action) isZero() bool { return a.Hostname == "" && len(a.Command) == 0 }
+
 // Offer returns the rule that a question may offer. The error is [ErrNone] if there is none, or a person could not read the
 // rule. Any other says why the folder of a command cannot be found.
-func Offer(l approval.Lasting) (Rule, error) {
-	if l.Hostname == "" && len(l.Command) == 0 {
+func Offer(a Action) (Rule, error) {
+	if a.isZero() {
 		return Rule{}, ErrNone
 	}
-	r, err := exactly(l)
+	r, err := exactly(a)
 	if words := r.Words(); err == nil && (r.check() != nil || len(words) > maxWords || strings.ContainsFunc(words, isUnseen)) {
 		err = ErrNone
 	}
@@ -82,10 +94,10 @@ func (r Rule) equal(other Rule) bool {
 }
 
 // exactly returns the rule that is about a host, or the exact words and the folder of a command.
-func exactly(l approval.Lasting) (Rule, error) {
-	if l.Hostname != "" {
-		return Rule{Host: l.Hostname}, nil
+func exactly(a Action) (Rule, error) {
+	if a.Hostname != "" {
+		return Rule{Host: a.Hostname}, nil
 	}
-	dir, err := filepath.EvalSymlinks(l.Cwd)
-	return Rule{Exact: l.Command, Folder: dir}, err
+	dir, err := filepath.EvalSymlinks(a.Cwd)
+	return Rule{Exact: a.Command, Folder: dir}, err
 }

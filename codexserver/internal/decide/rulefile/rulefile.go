@@ -18,7 +18,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/internal/claim"
@@ -144,14 +143,14 @@ func decode(data []byte) (content, error) {
 // Allows reports whether the rules of a principal allow a command in the sandbox, or let commands in the sandbox reach a
 // host. By is the number of the rule, 0 if several rules together allow a script. An error means that nothing is allowed, and
 // why. A nil store allows nothing.
-func (s *Store) Allows(l approval.Lasting, principal string) (by int, ok bool, err error) {
-	if s == nil || l.Hostname == "" && len(l.Command) == 0 {
+func (s *Store) Allows(a Action, principal string) (by int, ok bool, err error) {
+	if s == nil || a.isZero() {
 		return 0, false, nil
 	}
-	exact, lost := exactly(l)
+	exact, lost := exactly(a)
 	kept, err := s.List()
 	kept = slices.DeleteFunc(kept, func(k Kept) bool { return k.Principal != principal })
-	commands, plain := decide.Commands(l.Command)
+	commands, plain := decide.Commands(a.Command)
 	var used []int
 	for _, k := range kept {
 		if lost == nil && k.equal(exact) {

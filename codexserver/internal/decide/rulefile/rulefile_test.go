@@ -100,12 +100,12 @@ func abs(path string) string {
 	return path
 }
 
-func question(dir string) approval.Lasting {
-	return approval.Lasting{Command: []string{"go", "test"}, Cwd: dir}
+func question(dir string) rulefile.Action {
+	return rulefile.Action{Command: []string{"go", "test"}, Cwd: dir}
 }
 
 // allow accepts the rule that a question offers.
-func allow(t *testing.T, s *rulefile.Store, q approval.Lasting) {
+func allow(t *testing.T, s *rulefile.Store, q rulefile.Action) {
 	t.Helper()
 	rule, err := rulefile.Offer(q)
 	if err != nil {
@@ -209,7 +209,7 @@ func TestAllows(t *testing.T) {
 		{"a word that begins alike", []string{"go", "vettool"}, other, false, -1},
 	} {
 		q := approval.Command{Command: tt.command, Cwd: tt.dir, Confinable: !tt.outside}
-		by, ok, err := s.Allows(q.Lasting(), "")
+		by, ok, err := s.Allows(rulefile.Action(q.Lasting()), "")
 		if ok != (tt.by >= 0) || ok && by != tt.by || err != nil {
 			t.Errorf("%s: by %d, allowed %t, %v", tt.name, by, ok, err)
 		}
@@ -233,14 +233,14 @@ func TestAllowsHost(t *testing.T) {
 		{s, "a.com", "", "2 true <nil>"}, {s, "x.a.com", "", "0 false <nil>"}, {s, "b.com", "", "0 false <nil>"}, {s, "b.com", "ann", "3 true <nil>"},
 		{s, "", "", "0 false <nil>"}, {s, "go", "", "0 false <nil>"}, {nil, "a.com", "", "0 false <nil>"},
 	} {
-		by, ok, err := tt.store.Allows(approval.Lasting{Hostname: tt.host}, tt.principal)
+		by, ok, err := tt.store.Allows(rulefile.Action{Hostname: tt.host}, tt.principal)
 		must.Equal(t, tt.host+" for "+tt.principal, tt.want, fmt.Sprint(by, ok, err))
 	}
-	if _, ok, _ := s.Allows(approval.Lasting{Command: []string{"a.com"}, Cwd: abs("/")}, ""); ok {
+	if _, ok, _ := s.Allows(rulefile.Action{Command: []string{"a.com"}, Cwd: abs("/")}, ""); ok {
 		t.Error("a command is allowed by a host")
 	}
 	must.OK(t, os.Truncate(s.Path(), 40))
-	if _, ok, err := s.Allows(approval.Lasting{Hostname: "a.com"}, ""); ok || err == nil {
+	if _, ok, err := s.Allows(rulefile.Action{Hostname: "a.com"}, ""); ok || err == nil {
 		t.Errorf("a broken file: %t, %v", ok, err)
 	}
 }
@@ -265,7 +265,7 @@ func TestOffer(t *testing.T) {
 		{"a word that cannot be seen", approval.Command{Command: []string{"make", "a\u200b"}, Cwd: dir, Confinable: true}, false},
 		{"a folder that cannot be seen", approval.Command{Command: []string{"make"}, Cwd: hidden, Confinable: true}, false},
 	} {
-		rule, err := rulefile.Offer(tt.q.Lasting())
+		rule, err := rulefile.Offer(rulefile.Action(tt.q.Lasting()))
 		if (err == nil) != tt.want || err == nil && !strings.HasSuffix(rule.Words(), ", in the sandbox") {
 			t.Errorf("%s: %+v, %v", tt.name, rule, err)
 		}
