@@ -70,19 +70,21 @@ func (a Access) Codex() *Codex { return nil }
 func (a Access) Event() protocol.EventMsg { return nil }
 
 // Show implements [Subject].
-func (a Access) Show(s Shower) { s.Message() }
+func (a Access) Show(v View) { v.Message() }
 
 // Question implements [Subject]. An approval holds for the conversation, so there is none for the session.
 func (a Access) Question(engine, _ string) *elicit.Question {
 	reach, lines, whole := a.parts()
 	folder, all := elicit.ShowCode(a.Folder)
-	lines = append([]string{fmt.Sprintf("Allow %s %s in %s?", engine, reach, folder), "It is more than your configuration gives:"}, lines...)
+	asks := fmt.Sprintf("Allow %s %s in %s?", engine, reach, folder)
+	lines = slices.Concat([]string{asks, "It is more than your configuration gives:"}, lines)
 	who := "The client"
 	if a.Client != "" {
 		who += " " + elicit.ShowName(a.Client)
 	}
 	lines = append(lines, who+" asks for it with this call. Your answer holds for this conversation.")
-	folders, also := append([]string{a.Folder}, a.Roots...), who+" asks for it, beyond your configuration, for this conversation."
+	folders := append([]string{a.Folder}, a.Roots...)
+	also := who + " asks for it, beyond your configuration, for this conversation."
 	if a.Provider != "" {
 		shown, _ := elicit.ShowCode(a.Provider)
 		also = anotherProvider + shown + ". " + also
@@ -131,17 +133,22 @@ func (a Access) parts() (reach string, lines []string, whole bool) {
 			lines = append(lines, "- "+line)
 		}
 	}
-	full, asks := a.Mode == protocol.SandboxDangerFullAccess || a.Mode == "" && a.Policy != "", a.Policy == protocol.ApprovalUntrusted
+	full := a.Mode == protocol.SandboxDangerFullAccess || a.Mode == "" && a.Policy != ""
+	asks := a.Policy == protocol.ApprovalUntrusted
 	add(full, "full access, no sandbox", "")
 	add(full && a.Mode != "", "", "Full access: no sandbox. Commands can read, change and send all that you can.")
 	add(asks, "", "You are still asked before each command that is not known to only read.")
-	add(!asks && a.Policy != "", "no questions", "Nothing is asked afterwards: every command runs, and every change is made, at once.")
+	add(!asks && a.Policy != "", "no questions",
+		"Nothing is asked afterwards: every command runs, and every change is made, at once.")
 	add(a.Mode == protocol.SandboxWorkspaceWrite, "write access", "It writes in that folder without a question.")
 	for _, root := range a.Roots {
 		add(true, "more folders", "It writes in "+show(root)+" without a question.")
 	}
 	for _, o := range a.Beside {
-		add(true, "work beside another", "It writes in "+show(o.Folder)+" while another conversation, or a program that it left, writes in "+show(o.Other)+": commands of one can put a link in the place of the inner folder, and the other then writes where that leads.")
+		add(true, "work beside another",
+			"It writes in "+show(o.Folder)+" while another conversation, or a program that it left, writes in "+
+				show(o.Other)+": commands of one can put a link in the place of the inner folder, and the other then "+
+				"writes where that leads.")
 		add(true, "", "Without this: wait until the other one has ended, or call with `worktree: true`.")
 	}
 	add(a.Network && !full, "the network", "")

@@ -11,8 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// Brief returns the brief form of a question of which this package does not know more: first, which says how far it goes,
-// as much of the text of another party as there is room for, and what else has to be known.
+// Brief returns the brief form of a question of which this package does not know more: first, which says how far it
+// goes, as much of the text of another party as there is room for, and what else has to be known.
 func Brief(first, text string, also ...string) *elicit.Brief {
 	first, whole := plain.Part(first, plain.MaxColumns)
 	shown, _, hidden := plain.Escape(text, "")
@@ -29,7 +29,9 @@ func Brief(first, text string, also ...string) *elicit.Brief {
 // briefBody returns the lines of a brief question: the first, those that show writes into at
 // most a number of lines, and what else has to be known. If they cannot show all, or the first
 // does not, they leave a line free.
-func briefBody(first string, whole bool, also []string, show func(lines int) ([]string, bool)) (lines []string, partial bool) {
+func briefBody(
+	first string, whole bool, also []string, show func(lines int) ([]string, bool),
+) (lines []string, partial bool) {
 	rest, _ := plain.Unmarked(strings.Join(also, " "))
 	var more []string
 	if rest != "" {

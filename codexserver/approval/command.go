@@ -79,7 +79,9 @@ func (c Command) Each(r *Rules) bool { return c.Human || decide.Mentions(r.Ask, 
 func (c Command) Rule(r *Rules, each bool) (out elicit.Outcome, decides bool) {
 	switch {
 	case decide.Mentions(r.Deny, c.Command):
-		return deniedByRule("a rule of the user denies this command, or what it may hide: write its programs and their words plainly"), true
+		const words = "a rule of the user denies this command, or what it may hide: " +
+			"write its programs and their words plainly"
+		return deniedByRule(words), true
 	case each:
 		return out, false
 	}
@@ -89,7 +91,8 @@ func (c Command) Rule(r *Rules, each bool) (out elicit.Outcome, decides bool) {
 // deniedByRule returns the outcome of a rule that denies, with words for the model.
 func deniedByRule(feedback string) elicit.Outcome {
 	return elicit.Outcome{
-		Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: feedback, Detail: "denied by a rule", Level: slog.LevelInfo,
+		Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: feedback,
+		Detail: "denied by a rule", Level: slog.LevelInfo,
 	}
 }
 
@@ -169,7 +172,8 @@ func (c Command) Meta() map[string]any {
 func (c Command) Codex() *Codex {
 	return &Codex{
 		Members: map[string]any{
-			"codex_elicitation": "exec-approval", "codex_call_id": c.CallID, "codex_command": c.Command, "codex_cwd": c.Cwd,
+			"codex_elicitation": "exec-approval", "codex_call_id": c.CallID,
+			"codex_command": c.Command, "codex_cwd": c.Cwd,
 		},
 		Method: "execCommandApproval",
 		Params: func(conversation string) any {
@@ -186,7 +190,7 @@ func (c Command) Event() protocol.EventMsg {
 }
 
 // Show implements [Subject].
-func (c Command) Show(s Shower) { s.Command(c) }
+func (c Command) Show(v View) { v.Command(c) }
 
 // Question implements [Subject].
 //
@@ -198,8 +202,9 @@ func (c Command) Show(s Shower) { s.Command(c) }
 // no approval for the session, which must not cover what was not shown. All of c but Notes may come from a model: it
 // cannot end the sentence, hide a character, or pass for words of the asking program.
 //
-// Clients since MCP 2025-11-25 are told the name of the engine. A brief question writes a script without the shell of the system that runs it. A script of one plain
-// command is written without that shell for all but older clients, whose programs read the sentence.
+// Clients since MCP 2025-11-25 are told the name of the engine. A brief question writes a script without the shell of
+// the system that runs it. A script of one plain command is written without that shell for all but older clients, whose
+// programs read the sentence.
 func (c Command) Question(engine, home string) *elicit.Question {
 	if c.FromEngine {
 		c.Notes, c.Reason = append([]string{c.Reason}, c.Notes...), ""
@@ -227,8 +232,8 @@ func (c Command) Question(engine, home string) *elicit.Question {
 	}
 }
 
-// execMessage returns the words of the question of who asks, with the command as argv has it, and whether they do not show
-// all of it.
+// execMessage returns the words of the question of who asks, with the command as argv has it, and whether they do not
+// show all of it.
 func execMessage(r *Command, argv []string, who, reach string) (message string, partial bool) {
 	shown, hidden := plain.Command(argv)
 	cut := plain.Clip(shown, plain.CommandHead, plain.CommandTail)
@@ -236,9 +241,11 @@ func execMessage(r *Command, argv []string, who, reach string) (message string, 
 	var lines []string
 	if cut != shown {
 		lines = append(lines, fmt.Sprintf("The command is not shown whole: it has %s characters in %s.",
-			plain.Thousands(utf8.RuneCountInString(shown)), plain.Counted(1+strings.Count(strings.Join(argv, ""), "\n"), "line")))
+			plain.Thousands(utf8.RuneCountInString(shown)),
+			plain.Counted(1+strings.Count(strings.Join(argv, ""), "\n"), "line")))
 	}
-	lines = append(lines, fmt.Sprintf("Allow %s to run %s in %s?", who, plain.Code(cut), plain.Code(plain.Clip(cwd, plain.PathHead, plain.PathTail))))
+	folder := plain.Code(plain.Clip(cwd, plain.PathHead, plain.PathTail))
+	lines = append(lines, fmt.Sprintf("Allow %s to run %s in %s?", who, plain.Code(cut), folder))
 	if hidden || hiddenCwd {
 		lines = append(lines, plain.Hidden)
 	}
@@ -278,7 +285,9 @@ func execBrief(r *Command, home string) *elicit.Brief {
 		b.Confined = line
 	}
 	also := briefAlso(r.Asker, hidden || hiddenCwd, r.Notes)
-	b.Lines, b.Partial = briefBody(first, whole, also, func(lines int) ([]string, bool) { return briefCode(text, lines) })
+	b.Lines, b.Partial = briefBody(first, whole, also, func(lines int) ([]string, bool) {
+		return briefCode(text, lines)
+	})
 	return b
 }
 

@@ -33,8 +33,8 @@
 // # Kinds of questions
 //
 // What a question is about is a [Subject], a type for each kind: a [Command], a [Patch], a [Network], an [Access], an
-// [Overrule] or an [Other]. Its methods are all that the server knows of the kind: what a person is asked, what the record
-// and a result say, whether a rule may decide, and which rule an approval may leave.
+// [Overrule] or an [Other]. Its methods are all that the server knows of the kind: what a person is asked, what the
+// record and a result say, whether a rule may decide, and which rule an approval may leave.
 //
 // A [Foreign] is the question of another party, such as an MCP server. It says on each line who asks, and its answer
 // approves nothing.

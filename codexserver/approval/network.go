@@ -86,7 +86,7 @@ func (n Network) Codex() *Codex { return nil }
 func (n Network) Event() protocol.EventMsg { return nil }
 
 // Show implements [Subject].
-func (n Network) Show(s Shower) { s.Message() }
+func (n Network) Show(v View) { v.Message() }
 
 // Question implements [Subject]. The host, which is shown whole, comes first: what the command may send is not bounded.
 func (n Network) Question(_, home string) *elicit.Question {
@@ -114,8 +114,9 @@ func (n Network) Question(_, home string) *elicit.Question {
 	}
 }
 
-// networkBrief builds the question for a client that cuts messages. The host is shown whole there, too, and the beginning of the
-// command always: the model chooses the host, and a long one could hide what runs. The longest leaves the command a line.
+// networkBrief builds the question for a client that cuts messages. The host is shown whole there, too, and the
+// beginning of the command always: the model chooses the host, and a long one could hide what runs. The longest leaves
+// the command a line.
 func networkBrief(n *Network, means, home string) *elicit.Brief {
 	text, hidden := bare(&Command{Command: n.Command})
 	first := "Network, to the host " + n.Hostname + ":"

@@ -74,7 +74,7 @@ func (o Other) Codex() *Codex { return nil }
 func (o Other) Event() protocol.EventMsg { return nil }
 
 // Show implements [Subject].
-func (o Other) Show(s Shower) { s.Message() }
+func (o Other) Show(v View) { v.Message() }
 
 // Question implements [Subject].
 func (o Other) Question(_, _ string) *elicit.Question {

@@ -10,8 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
-// An Overrule is a [Subject]: whether a person overrules a denial of the engine's reviewer, a model. The denial has been
-// reported.
+// An Overrule is a [Subject]: whether a person overrules a denial of the engine's reviewer, a model. The denial has
+// been reported.
 type Overrule struct{ protocol.Refused }
 
 // Facts implements [Action]. A denial is recorded without the content of changes, and so is what overrules it.
@@ -60,9 +60,10 @@ func (o Overrule) Codex() *Codex { return nil }
 func (o Overrule) Event() protocol.EventMsg { return nil }
 
 // Show implements [Subject].
-func (o Overrule) Show(s Shower) { s.Message() }
+func (o Overrule) Show(v View) { v.Message() }
 
-// Question implements [Subject]. An approval runs nothing. If the message does not show all that was denied, Meta has it.
+// Question implements [Subject]. An approval runs nothing. If the message does not show all that was denied, Meta has
+// it.
 func (o Overrule) Question(engine, _ string) *elicit.Question {
 	engine = plain.OneLine(cmp.Or(engine, "Codex"), 0)
 	q := &elicit.Question{Once: true, NotDone: "the denial stands"}
@@ -89,8 +90,10 @@ func (o Overrule) Question(engine, _ string) *elicit.Question {
 	}
 	q.Message = "Allow what " + engine + "'s reviewer denied: " + kind + shown + where + "?\n" + lost +
 		"It was " + plain.OneLine(o.Reason, 0) + ".\n" +
-		"Your approval runs nothing: " + engine + "'s model and its reviewer are told that you allow exactly this, and the reviewer decides once more.\n" +
+		"Your approval runs nothing: " + engine + "'s model and its reviewer are told that you allow exactly this, " +
+		"and the reviewer decides once more.\n" +
 		"Only a person may approve this."
-	q.Brief = Brief("Runs nothing now, overrules "+engine+"'s reviewer, which denied:", kind+what+where, "It and the model are told that you allow exactly this; it decides again.")
+	q.Brief = Brief("Runs nothing now, overrules "+engine+"'s reviewer, which denied:", kind+what+where,
+		"It and the model are told that you allow exactly this; it decides again.")
 	return q
 }

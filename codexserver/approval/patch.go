@@ -19,8 +19,8 @@ type Patch struct {
 	CallID string
 	// Changes is the patch by absolute path, with symbolic links resolved.
 	Changes map[string]protocol.FileChange
-	// Links has an entry for each path in Changes and each MovePath that the patch names through symbolic links: the path
-	// as the patch names it.
+	// Links has an entry for each path in Changes and each MovePath that the patch names through symbolic links: the
+	// path as the patch names it.
 	Links map[string]string
 	// Reason is the model's or the engine's, "" without one.
 	Reason string
@@ -102,7 +102,8 @@ func (p Patch) Codex() *Codex {
 	}
 	return &Codex{Members: m, Method: "applyPatchApproval", Params: func(conversation string) any {
 		return protocol.ApplyPatchApprovalParams{
-			ConversationID: conversation, CallID: p.CallID, FileChanges: p.Changes, Reason: p.Reason, GrantRoot: p.GrantRoot,
+			ConversationID: conversation, CallID: p.CallID,
+			FileChanges: p.Changes, Reason: p.Reason, GrantRoot: p.GrantRoot,
 		}
 	}}
 }
@@ -113,7 +114,7 @@ func (p Patch) Event() protocol.EventMsg {
 }
 
 // Show implements [Subject].
-func (p Patch) Show(s Shower) { s.Patch(p) }
+func (p Patch) Show(v View) { v.Patch(p) }
 
 // Question implements [Subject].
 //
@@ -121,10 +122,9 @@ func (p Patch) Show(s Shower) { s.Patch(p) }
 //
 //	Allow Codex to apply proposed code changes?
 //
-// with the reason before it, if there is one, and the files after it, those first that deserve attention. Changes outside
-// of the folder are marked. Only p.Notes and the words in p.Why can pass for words of the asking program.
-// There is no approval for the session if there are more changes than a message lists. See [Command.Question] for the
-// rest.
+// with the reason before it, if there is one, and the files after it, those first that deserve attention. Changes
+// outside of the folder are marked. Only p.Notes and the words in p.Why can pass for words of the asking program. There
+// is no approval for the session if there are more changes than a message lists. See [Command.Question] for the rest.
 func (p Patch) Question(engine, home string) *elicit.Question { return p.form(engine, home).question() }
 
 // form returns what is asked.
@@ -269,8 +269,8 @@ func (c change) diff(most int) (shown []string, whole bool) {
 	return shown, whole && !more
 }
 
-// sorted returns the changes with those first that have a reason, then the other unusual ones, then those that lose a file.
-// Named are the first, unusual the first two.
+// sorted returns the changes with those first that have a reason, then the other unusual ones, then those that lose a
+// file. Named are the first, unusual the first two.
 func (p *patchForm) sorted() (changes []change, named, unusual int) {
 	var strange, losses, others []change
 	for _, c := range p.changes {
@@ -376,7 +376,9 @@ func (p *patchForm) briefChanges(changes []change, unusual, lines int) (shown []
 	whole = true
 	for i, c := range changes {
 		entry, as := plain.Unmarked(p.describe(c, p.briefPlace))
-		if from, to, ok := strings.Cut(entry, moves); ok && len(changes) == 1 && lines > 1 && plain.Columns(entry) >= plain.MaxColumns && !strings.Contains(to, moves) {
+		from, to, isMove := strings.Cut(entry, moves)
+		tooWide := plain.Columns(entry) >= plain.MaxColumns && !strings.Contains(to, moves)
+		if isMove && len(changes) == 1 && lines > 1 && tooWide {
 			from, isWhole := plain.Part(from+strings.TrimRight(moves, " "), plain.MaxColumns)
 			to, all := plain.Part(to, plain.MaxColumns)
 			return []string{from, to}, as && isWhole && all
@@ -393,7 +395,8 @@ func (p *patchForm) briefChanges(changes []change, unusual, lines int) (shown []
 	for ; n >= 0; n-- {
 		more := fmt.Sprintf("⟨%s more files⟩", plain.Thousands(len(entries)-n))
 		if alike := unusual - n; alike > 0 && n > 0 {
-			more = fmt.Sprintf("⟨%s more files, %s like these⟩", plain.Thousands(len(entries)-n), plain.Thousands(alike))
+			more = fmt.Sprintf("⟨%s more files, %s like these⟩",
+				plain.Thousands(len(entries)-n), plain.Thousands(alike))
 		}
 		if n == 1 && lines == 1 {
 			entries[0] = plain.Within(entries[0], plain.MaxColumns-plain.Columns(", "+more))

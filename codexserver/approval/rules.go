@@ -34,8 +34,8 @@ type Rules struct {
 	Decide func(ctx context.Context, r *Request) (out elicit.Outcome, ok bool)
 }
 
-// HostRules answer for hosts that a command in the sandbox wants to reach. Each is a name in lower case, or *.name for what
-// is below it, such as *.npmjs.org. The engine must be told that hosts are asked about: see native.Options.
+// HostRules answer for hosts that a command in the sandbox wants to reach. Each is a name in lower case, or *.name for
+// what is below it, such as *.npmjs.org. The engine must be told that hosts are asked about: see native.Options.
 type HostRules struct {
 	// Allow lists hosts that are reached without a question.
 	Allow []string

@@ -14,7 +14,8 @@ import (
 type Action interface {
 	// Facts returns the action as the record has it. With content they have the content of changes.
 	Facts(content bool) Facts
-	// Refusal returns what a result says of the action if it is refused: its kind, what it is, and the folder of a command.
+	// Refusal returns what a result says of the action if it is refused: its kind, what it is, and the folder of a
+	// command.
 	Refusal() protocol.Refusal
 }
 
@@ -52,8 +53,8 @@ type Subject interface {
 	Codex() *Codex
 	// Event returns the event that reports the question to those who listen, nil for none.
 	Event() protocol.EventMsg
-	// Show calls the method of s that shows questions of this kind.
-	Show(s Shower)
+	// Show calls the method of v that shows questions of this kind.
+	Show(v View)
 }
 
 // Effect is what an approval has happen.
@@ -77,8 +78,8 @@ const (
 	Anyone                         // also a rule, and a program that answers in the place of a person
 )
 
-// Lasting is what a lasting rule is about: a command with these words in this folder, in the sandbox, or else a host that
-// commands in the sandbox reach.
+// Lasting is what a lasting rule is about: a command with these words in this folder, in the sandbox, or else a host
+// that commands in the sandbox reach.
 type Lasting struct {
 	// Command is the argv, nil unless the engine can run it in the sandbox. Cwd is its folder.
 	Command []string
@@ -96,8 +97,8 @@ type Codex struct {
 	Params func(conversation string) any
 }
 
-// Shower shows questions. A place that shows more than messages is one.
-type Shower interface {
+// View shows a question at a place that shows more than messages.
+type View interface {
 	Command(c Command)
 	Patch(p Patch)
 	// Message shows the message alone.

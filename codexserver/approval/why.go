@@ -19,11 +19,16 @@ const othersStart = "other programs run it"
 // startNames are the names of such files, in lower case. Patches of them are asked about no more than
 // others: only the question names them first.
 var startNames = []string{
-	"package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", // scripts, and where packages come from
-	"makefile", "gnumakefile", "justfile", "taskfile.yml", "build.rs", "setup.py", "conftest.py", // what builds and tests run
-	".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".gitattributes", ".gitmodules", // what git runs, once it is set up
-	"agents.md", "claude.md", "gemini.md", // what agents are told
-	".gitlab-ci.yml", "jenkinsfile", "action.yml", "action.yaml", // services
+	// scripts, and where packages come from
+	"package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs",
+	// what builds and tests run
+	"makefile", "gnumakefile", "justfile", "taskfile.yml", "build.rs", "setup.py", "conftest.py",
+	// what git runs, once it is set up
+	".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".gitattributes", ".gitmodules",
+	// what agents are told
+	"agents.md", "claude.md", "gemini.md",
+	// services
+	".gitlab-ci.yml", "jenkinsfile", "action.yml", "action.yaml",
 }
 
 // startFolders are those of which services run each file.

@@ -39,15 +39,16 @@
 // # Approvals
 //
 // When the app-server asks to run a command, to apply a patch or to call the tool of an MCP server, and when Codex's
-// reviewer has denied something, the engine calls the host's Ask. A question that approves nothing goes to Elicit. Everything
-// but a clear approval declines: a request of a thread without a host, a patch whose changes are unknown, a host that
-// cannot ask, a late answer, two questions that are open with one id. An answer that aborts ends the whole turn, even if a
-// sub-agent asked. The model gets the reason of a refusal as input to the turn, for which an answer to the app-server has no room.
+// reviewer has denied something, the engine calls the host's Ask. A question that approves nothing goes to Elicit.
+// Everything but a clear approval declines: a request of a thread without a host, a patch whose changes are unknown, a
+// host that cannot ask, a late answer, two questions that are open with one id. An answer that aborts ends the whole
+// turn, even if a sub-agent asked. The model gets the reason of a refusal as input to the turn, for which an answer to
+// the app-server has no room.
 //
 // # Messages and sub-agents
 //
-// Messages to a turn that is interrupted before the model has read them are sent again with the next turn. Commands, patches
-// and questions of sub-agents belong to the conversation of the first thread; their messages do not.
+// Messages to a turn that is interrupted before the model has read them are sent again with the next turn. Commands,
+// patches and questions of sub-agents belong to the conversation of the first thread; their messages do not.
 //
 // # When things go wrong
 //

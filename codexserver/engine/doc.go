@@ -58,19 +58,19 @@
 //	Searcher      fuzzyFileSearch
 //	ModelLister   codex-models
 //
-// A conversation that is a [Steerer] takes messages while a turn runs, a [Checker] runs its checks, and a [Former] gives its
-// answer a form. What a server should know
-// besides, such as the engine's name and whether it confines commands, are the [Traits] of a [Describer].
+// A conversation that is a [Steerer] takes messages while a turn runs, a [Checker] runs its checks, and a [Former]
+// gives its answer a form. What a server should know besides, such as the engine's name and whether it confines
+// commands, are the [Traits] of a [Describer].
 //
 // To run an engine without a server, write a [Host]; [DenyAll] is the half of it that
 // answers questions.
 //
 // # What can go wrong
 //
-// The error decides what a client learns. A [*ConfigError] from Start is a fault in the
-// configuration. A [*TurnError] is the text of the failed call. An [*AbortError] says who
-// ended the turn; without a reason it is an interrupt. A [*RefusedError] and [ErrNotFound] mean that the request was wrong,
-// [ErrNoTurn] that no turn was running. Any other error is a fault of the engine.
+// The error decides what a client learns. A [*ConfigError] from Start is a fault in the configuration. A [*TurnError]
+// is the text of the failed call. An [*AbortError] says who ended the turn; without a reason it is an interrupt. A
+// [*RefusedError] and [ErrNotFound] mean that the request was wrong, [ErrNoTurn] that no turn was running. Any other
+// error is a fault of the engine.
 //
 // # Where to go next
 //

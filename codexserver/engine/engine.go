@@ -38,8 +38,9 @@ type Host interface {
 	// EmitAs is Emit with another submission id than the turn's, for what the engine does
 	// by itself during a turn. "" is the turn's id.
 	EmitAs(submission string, m protocol.EventMsg)
-	// Ask asks for the approval of a subject: a [approval.Command], a [approval.Patch], or another one. It always returns.
-	// Once ctx has ended it returns [elicit.Abort], but for what the turn does not wait for: see [approval.Effect].
+	// Ask asks for the approval of a subject: a [approval.Command], a [approval.Patch], or another one. It always
+	// returns. Once ctx has ended it returns [elicit.Abort], but for what the turn does not wait for: see
+	// [approval.Effect].
 	Ask(ctx context.Context, s approval.Subject) elicit.Outcome
 	// Elicit asks the client a question of another party, such as an MCP server, and returns
 	// the result of elicitation/create for it. [elicit.ReadError] explains its errors.

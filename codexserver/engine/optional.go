@@ -140,8 +140,8 @@ type Steerer interface {
 	Steer(ctx context.Context, items []protocol.InputItem) error
 }
 
-// Stopper is a conversation whose engine may begin work that no turn has asked for. It ends that by itself, and says so in
-// the next result.
+// Stopper is a conversation whose engine may begin work that no turn has asked for. It ends that by itself, and says so
+// in the next result.
 type Stopper interface {
 	// Stop ends what works in the conversation, and waits for that. It reports whether something did. No turn runs
 	// when it is called.
@@ -150,23 +150,23 @@ type Stopper interface {
 
 // Checker is a conversation that runs the check of a turn: a line that says whether the turn is done.
 type Checker interface {
-	// Check runs a line between turns with the shell that runs lines of the model, for limit at most. It is a command of
-	// the model in the working folder: the policies, the rules and the sandbox of the conversation hold, and a person is
-	// asked as about such a command. It emits the events of a command with the id, of which the last
-	// [protocol.ExecCommandEnd] says how the check ended. Why is why that says nothing about the work, perhaps in words of
-	// any program: nobody approved it, it did not run, or the sandbox stopped it. It is "" otherwise. An error aborts the
-	// turn, and so does the end of ctx, with which the check has ended when Check returns.
+	// Check runs a line between turns with the shell that runs lines of the model, for limit at most. It is a command
+	// of the model in the working folder: the policies, the rules and the sandbox of the conversation hold, and a
+	// person is asked as about such a command. It emits the events of a command with the id, of which the last
+	// [protocol.ExecCommandEnd] says how the check ended. Why is why that says nothing about the work, perhaps in words
+	// of any program: nobody approved it, it did not run, or the sandbox stopped it. It is "" otherwise. An error
+	// aborts the turn, and so does the end of ctx, with which the check has ended when Check returns.
 	Check(ctx context.Context, id, line string, limit time.Duration) (why string, err error)
 }
 
-// Former is a conversation that gives an answer the form that the caller of the turn wants, after the work. A provider that
-// holds a model to a schema from the first token on would let it do no work. So Turn tells the model of
+// Former is a conversation that gives an answer the form that the caller of the turn wants, after the work. A provider
+// that holds a model to a schema from the first token on would let it do no work. So Turn tells the model of
 // [protocol.TurnInput.OutputSchema] in words alone, and the server calls Form if the answer does not fit.
 type Former interface {
 	// Form runs a turn after the last one, as Turn does, in which the model writes its answer again and is held to
-	// OutputSchema. Items say what is wrong with the answer. Nothing runs in it, and nobody is asked, whatever the model
-	// calls all the same: the turn may fail or be incomplete for that. What it may not do is of this turn alone. A process
-	// that continues the turn before it by its key takes its answer if it has ended, and else ignores it.
+	// OutputSchema. Items say what is wrong with the answer. Nothing runs in it, and nobody is asked, whatever the
+	// model calls all the same: the turn may fail or be incomplete for that. What it may not do is of this turn alone.
+	// A process that continues the turn before it by its key takes its answer if it has ended, and else ignores it.
 	Form(ctx context.Context, in protocol.TurnInput) error
 }
 

@@ -57,8 +57,8 @@ func (t *turn) act() error {
 	return t.conv.saved.kept()
 }
 
-// asking is the host of a turn's tools. The conversation's file has a call before anybody is asked about it: if the process
-// is killed meanwhile, the next one knows of the call, if it continues the turn.
+// asking is the host of a turn's tools. The conversation's file has a call before anybody is asked about it: if the
+// process is killed meanwhile, the next one knows of the call, if it continues the turn.
 type asking struct {
 	engine.Host
 	turn *turn

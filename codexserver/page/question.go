@@ -100,13 +100,13 @@ type shown struct {
 	question *elicit.Question
 }
 
-// Command implements [approval.Shower].
+// Command implements [approval.View].
 func (s *shown) Command(c approval.Command) {
 	s.view.exec(c)
 	s.view.Subject = c.Asker
 }
 
-// Patch implements [approval.Shower].
+// Patch implements [approval.View].
 func (s *shown) Patch(p approval.Patch) {
 	v := s.view
 	v.Kind, v.Cwd, v.Reason, v.Subject = "patch", path(p.Cwd), elicit.ShowText(p.Reason), p.Asker
@@ -119,7 +119,7 @@ func (s *shown) Patch(p approval.Patch) {
 	v.note(p.Notes...)
 }
 
-// Message implements [approval.Shower].
+// Message implements [approval.View].
 func (s *shown) Message() {
 	s.view.Kind, s.view.Message, s.view.Facts = "other", elicit.ShowText(s.question.Message), facts(s.question.Meta)
 }
@@ -128,7 +128,8 @@ func (v *questionView) exec(m approval.Command) {
 	v.Kind, v.Cwd = "exec", path(m.Cwd)
 	v.Command = elicit.ShowCommand(decide.Written(m.Command))
 	v.hides(append(m.Command[:len(m.Command):len(m.Command)], m.Cwd)...)
-	if s := m.Command; len(s) == 3 && (s[1] == "-c" || s[1] == "-lc") && strings.Contains(strings.TrimRight(s[2], "\n"), "\n") {
+	s := m.Command
+	if len(s) == 3 && (s[1] == "-c" || s[1] == "-lc") && strings.Contains(strings.TrimRight(s[2], "\n"), "\n") {
 		v.Command, v.Script = elicit.ShowCommand(s[:2]), elicit.ShowText(s[2])
 	}
 	if m.FromEngine {
@@ -168,7 +169,8 @@ func facts(meta map[string]any) string {
 	if len(meta) == 0 {
 		return ""
 	}
-	text, err := json.Marshal(meta, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.WithIndent("  "))
+	text, err := json.Marshal(meta,
+		json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.WithIndent("  "))
 	if err != nil {
 		return "There are facts that cannot be shown: " + err.Error()
 	}

@@ -27,8 +27,8 @@ type Access struct {
 	Beside []Overlap `json:"beside,omitempty"`
 }
 
-// Overlap has a folder that a conversation writes and one that another writes. One lies in the other. Both are absolute paths
-// without symbolic links.
+// Overlap has a folder that a conversation writes and one that another writes. One lies in the other. Both are absolute
+// paths without symbolic links.
 type Overlap struct {
 	Folder string `json:"folder"`
 	Other  string `json:"other"`
@@ -43,5 +43,6 @@ func (a Access) IsZero() bool {
 // Equal reports whether a and b are the same.
 func (a Access) Equal(b Access) bool {
 	return a.Folder == b.Folder && a.Mode == b.Mode && a.Policy == b.Policy && a.Network == b.Network &&
-		a.WebSearch == b.WebSearch && a.Provider == b.Provider && slices.Equal(a.Roots, b.Roots) && slices.Equal(a.Beside, b.Beside)
+		a.WebSearch == b.WebSearch && a.Provider == b.Provider &&
+		slices.Equal(a.Roots, b.Roots) && slices.Equal(a.Beside, b.Beside)
 }

@@ -56,7 +56,8 @@ type Board struct {
 // question, the board calls invite with the desk's words, and with where it can be answered if a client has
 // answered by itself, else "". Nil ignores them.
 func New(o *Options, invite func(words, where string)) *Board {
-	b := &Board{options: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), invite: invite, questions: map[*question]bool{}}
+	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	b := &Board{options: o, log: log, invite: invite, questions: map[*question]bool{}}
 	if o.Desk != nil {
 		b.Attach(placeOf(o.Desk, o.Questions))
 	}
@@ -83,7 +84,10 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 	if words := d.ForCaller(); words != "" {
 		d.Remarks = append(d.Remarks, words)
 	}
-	facts := []any{"thread", r.Thread.ID, "decision", d.Decision, "by", string(d.By), "reason", string(d.Reason), "detail", d.Detail}
+	facts := []any{
+		"thread", r.Thread.ID, "decision", d.Decision, "by", string(d.By),
+		"reason", string(d.Reason), "detail", d.Detail,
+	}
 	if r.Thread.Principal != "" {
 		facts = append(facts, "principal", r.Thread.Principal)
 	}
@@ -159,7 +163,8 @@ func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (all e
 	bounded, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	q := &question{
-		request: r, board: b, comes: comes, arrive: make(chan end), over: make(chan struct{}), left: make(chan struct{}, 1),
+		request: r, board: b, comes: comes,
+		arrive: make(chan end), over: make(chan struct{}), left: make(chan struct{}, 1),
 	}
 	q.ctx, q.withdraw = context.WithCancelCause(bounded)
 	elsewhere = q.collect()
@@ -213,7 +218,8 @@ func (q *question) collect() (elsewhere bool) {
 			continue
 		}
 		if _, open := q.ends.decision(q.request, elsewhere, lasting{}); !open {
-			q.withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, cmp.Or(inWords[last.out.Decision], "denied"), at(last.by)))
+			words := cmp.Or(inWords[last.out.Decision], "denied")
+			q.withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, words, at(last.by)))
 		}
 	}
 	return elsewhere
@@ -310,7 +316,8 @@ func (q *question) answer(ctx context.Context, place *Place) end {
 
 // ended adds the end at a place.
 func (q *question) ended(e *end) {
-	if limit, has := q.ctx.Deadline(); has && e.out.Decision.Approves() && time.Now().After(limit) { // its timer may be late, too
+	// Its timer may be late, too.
+	if limit, has := q.ctx.Deadline(); has && e.out.Decision.Approves() && time.Now().After(limit) {
 		e.out = q.without(context.DeadlineExceeded)
 	}
 	q.ends = append(q.ends, *e)
@@ -319,7 +326,8 @@ func (q *question) ended(e *end) {
 	}
 	broke := e.err != nil && !errors.Is(e.err, errOnlyPage)
 	if broke {
-		q.board.log.Warn("a place could not show a question", "place", string(e.by), "thread", q.request.Thread.ID, "error", e.err)
+		q.board.log.Warn("a place could not show a question",
+			"place", string(e.by), "thread", q.request.Thread.ID, "error", e.err)
 	}
 	q.comes = q.comes && !broke && !isAnswer(e.out)
 	q.invite(e)
@@ -373,12 +381,15 @@ func (b *Board) elsewhere(c *Client) bool {
 	defer b.mu.Unlock()
 	return slices.ContainsFunc(b.places, func(a *attachment) bool {
 		other := a.place.Client
-		return a.ctx.Err() == nil && !a.gone && (!isClient(a.place.decider()) || other != nil && other != c && other.answers())
+		answers := !isClient(a.place.decider()) || other != nil && other != c && other.answers()
+		return a.ctx.Err() == nil && !a.gone && answers
 	})
 }
 
 // inWords says decisions in words. Any other is a denial.
 var inWords = map[elicit.Decision]string{
-	elicit.Approved: "approved", elicit.ApprovedForSession: "approved for the session", elicit.ApprovedAlways: "approved, always",
-	elicit.Abort: "denied, and the turn stopped",
+	elicit.Approved:           "approved",
+	elicit.ApprovedForSession: "approved for the session",
+	elicit.ApprovedAlways:     "approved, always",
+	elicit.Abort:              "denied, and the turn stopped",
 }

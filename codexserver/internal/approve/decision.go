@@ -81,8 +81,8 @@ type lasting struct {
 //	  the place has left                           abort
 //	no place can show the question                 OnUnsupported                  nobody     yes
 //
-// An answer accepts, declines, cancels or is not understood. [Client.judge] and [end.byPerson] say which do not count. Before
-// the ends are compared, [end.means] says what each means for the question.
+// An answer accepts, declines, cancels or is not understood. [Client.judge] and [end.byPerson] say which do not count.
+// Before the ends are compared, [end.means] says what each means for the question.
 func (all ends) decision(r *approval.Request, elsewhere bool, rule lasting) (d approval.Decision, open bool) {
 	var voids, failures []string
 	best, highest := end{out: elicit.Outcome{Decision: elicit.Denied}}, failed
@@ -133,7 +133,8 @@ func (all ends) decision(r *approval.Request, elsewhere bool, rule lasting) (d a
 	case d.Decision == elicit.ApprovedAlways:
 		d.RuleWords = rule.words
 	case best.always && d.Decision.Approves():
-		d.Remarks = append(d.Remarks, "This was approved once. The rule that you accepted could not be kept: "+rule.err.Error())
+		words := "This was approved once. The rule that you accepted could not be kept: " + rule.err.Error()
+		d.Remarks = append(d.Remarks, words)
 	}
 	return d, highest < closed
 }
@@ -141,8 +142,8 @@ func (all ends) decision(r *approval.Request, elsewhere bool, rule lasting) (d a
 // refuses reports whether a client refused by itself, which does not count elsewhere.
 func (e *end) refuses() bool { return e.void && isAnswer(e.out) && !e.out.Decision.Approves() }
 
-// byPerson voids an approval of what only a person may approve, if no person can have given it: a rule, or any place that
-// answered faster than a person can, even one that is no client.
+// byPerson voids an approval of what only a person may approve, if no person can have given it: a rule, or any place
+// that answered faster than a person can, even one that is no client.
 func (e *end) byPerson(r *approval.Request) {
 	if !onlyPerson(r) || !e.out.Decision.Approves() || e.err != nil {
 		return
@@ -161,8 +162,8 @@ func (e *end) byPerson(r *approval.Request) {
 // onlyPerson reports whether only a decision that a person makes now approves.
 func onlyPerson(r *approval.Request) bool { return r.Subject.Approver() != approval.Anyone }
 
-// means returns what the outcome of an end means for the question. The outcome of a rule or a desk may have any word, or an
-// approval that the question does not offer.
+// means returns what the outcome of an end means for the question. The outcome of a rule or a desk may have any word,
+// or an approval that the question does not offer.
 //
 //	end                                                 means
 //	no approval of a denial's overruling, by no person  denied: the denial stands, and the turn goes on
@@ -205,7 +206,9 @@ func (e *end) means(r *approval.Request, rank rank, rule lasting) elicit.Outcome
 
 // denied returns the outcome of a denial that no place gave.
 func denied(feedback, detail string, level slog.Level) elicit.Outcome {
-	return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: feedback, Detail: detail, Level: level}
+	return elicit.Outcome{
+		Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: feedback, Detail: detail, Level: level,
+	}
 }
 
 // notCounted is the outcome of an approval that no person gave, and that does not count.

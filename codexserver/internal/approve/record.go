@@ -50,8 +50,8 @@ func (b *Board) record(r *approval.Request, d *approval.Decision, v record.Verdi
 	d.Remarks = append(d.Remarks, "Nothing was run: "+words+".")
 }
 
-// Note records the beginning or the end of a call, or a refusal, in a turn. It must be called before others receive
-// the event: an engine that reports a beginning before the call runs then has it recorded before. It returns the id of a
+// Note records the beginning or the end of a call, or a refusal, in a turn. It must be called before others receive the
+// event: an engine that reports a beginning before the call runs then has it recorded before. It returns the id of a
 // decision, "" if it is not recorded.
 func (b *Board) Note(thread approval.Thread, turn string, line record.Line) (decision string) {
 	line.Thread, line.Principal, line.Turn = thread.ID, thread.Principal, turn

@@ -62,7 +62,9 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, decides bool) {
 }
 
 // byRules answers the request if a rule covers it. What a person is asked about each time no rule approves.
-func byRules(ctx context.Context, rules *approval.Rules, r *approval.Request, each bool) (out elicit.Outcome, decides bool) {
+func byRules(
+	ctx context.Context, rules *approval.Rules, r *approval.Request, each bool,
+) (out elicit.Outcome, decides bool) {
 	out, decides = r.Subject.Rule(rules, each)
 	if decides || rules.Decide == nil {
 		return out, decides
@@ -74,5 +76,6 @@ func byRules(ctx context.Context, rules *approval.Rules, r *approval.Request, ea
 	return out, decides
 }
 
-// Each reports whether a rule or the engine wants a person to be asked about a subject each time. Then no rule approves it.
+// Each reports whether a rule or the engine wants a person to be asked about a subject each time. Then no rule approves
+// it.
 func (b *Board) Each(s approval.Subject) bool { return s.Each(&b.options.Rules) }

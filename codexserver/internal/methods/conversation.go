@@ -1,7 +1,6 @@
 package methods
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,19 +23,28 @@ func (ss *session) addConversationMethods(m *jsonrpc.Mux) {
 	m.Handle("interruptConversation", jsonrpc.HandlerFunc(ss.interruptConversation))
 }
 
-func (ss *session) newConversation(ctx context.Context, p protocol.NewConversationParams) (*protocol.NewConversationResult, error) {
+func (ss *session) newConversation(
+	ctx context.Context, p protocol.NewConversationParams,
+) (*protocol.NewConversationResult, error) {
 	cfg := protocol.Config{
-		Model: p.Model, Profile: p.Profile, Cwd: p.Cwd, ApprovalPolicy: p.ApprovalPolicy, Sandbox: p.Sandbox, Overrides: p.Config,
-		Choices: protocol.Choices{BaseInstructions: p.BaseInstructions, IncludePlanTool: p.IncludePlanTool}, IncludeApplyPatchTool: p.IncludeApplyPatchTool,
+		Model: p.Model, Profile: p.Profile, Cwd: p.Cwd,
+		ApprovalPolicy: p.ApprovalPolicy, Sandbox: p.Sandbox, Overrides: p.Config,
+		IncludeApplyPatchTool: p.IncludeApplyPatchTool,
+		Choices: protocol.Choices{
+			BaseInstructions: p.BaseInstructions, IncludePlanTool: p.IncludePlanTool,
+		},
 	}
-	err := cmp.Or(oneOf("/approvalPolicy", cfg.ApprovalPolicy, protocol.ApprovalPolicies()), oneOf("/sandbox", cfg.Sandbox, protocol.SandboxModes()))
-	if err == nil && cfg.Cwd != "" {
-		if cfg.Cwd, err = engine.Abs(ctx, cfg.Cwd); err != nil {
-			err = mcp.Invalid("/cwd", "%v", err)
-		}
-	}
-	if err != nil {
+	if err := oneOf("/approvalPolicy", cfg.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
 		return nil, err
+	}
+	if err := oneOf("/sandbox", cfg.Sandbox, protocol.SandboxModes()); err != nil {
+		return nil, err
+	}
+	if cfg.Cwd != "" {
+		var err error
+		if cfg.Cwd, err = engine.Abs(ctx, cfg.Cwd); err != nil {
+			return nil, mcp.Invalid("/cwd", "%v", err)
+		}
 	}
 	folder, err := engine.Abs(ctx, ss.server.Folder)
 	if err != nil {
@@ -48,7 +56,8 @@ func (ss *session) newConversation(ctx context.Context, p protocol.NewConversati
 	}
 	a := ss.attendance()
 	a.Keeps = true // no method resumes it
-	t, err := ss.client.Session().Threads().Start(ctx, ss.server.Tools.Caller(ss.client.Host(), ss.client.Roots), cfg, a)
+	caller := ss.server.Tools.Caller(ss.client.Host(), ss.client.Roots)
+	t, err := ss.client.Session().Threads().Start(ctx, caller, cfg, a)
 	var bad *engine.ConfigError
 	if errors.As(err, &bad) { // the client's
 		return nil, refused("error deriving config: %v", bad.Err)
@@ -65,7 +74,9 @@ func (ss *session) newConversation(ctx context.Context, p protocol.NewConversati
 	}, nil
 }
 
-func (ss *session) addListener(_ context.Context, p protocol.AddConversationListenerParams) (*protocol.AddConversationListenerResult, error) {
+func (ss *session) addListener(
+	_ context.Context, p protocol.AddConversationListenerParams,
+) (*protocol.AddConversationListenerResult, error) {
 	t, err := ss.find(p.ConversationID)
 	if err != nil {
 		return nil, err
@@ -111,7 +122,8 @@ func (ss *session) sendUserMessage(_ context.Context, p protocol.SendUserMessage
 	if p.Items == nil {
 		return empty{}, mcp.Invalid("/items", "missing")
 	}
-	turn := ss.server.Tools.Message(ss.client.Session().Context(), t, ss.attendance(), protocol.TurnInput{Items: p.Items})
+	input := protocol.TurnInput{Items: p.Items}
+	turn := ss.server.Tools.Message(ss.client.Session().Context(), t, ss.attendance(), input)
 	ss.client.Session().Go(func() {
 		if err := turn.Wait(); err != nil {
 			ss.client.Session().Log().Debug("turn", "thread", t.ID(), "error", err)

@@ -21,9 +21,9 @@ import (
 // A server that is killed leaves beginnings without ends. Beside the log it has a locked file with its id, see package
 // claim, and its lines have the id. Another server that can lock the file appends the ends, and removes the file.
 //
-// A command can lock the file, too, as it can read it. While it does, nobody appends the ends, and a server cannot begin to
-// lock its own; both are tried again, and a command ends with its turn. No command can unlock a file, or remove it, so a server
-// that lives never looks like one that does not.
+// A command can lock the file, too, as it can read it. While it does, nobody appends the ends, and a server cannot
+// begin to lock its own; both are tried again, and a command ends with its turn. No command can unlock a file, or
+// remove it, so a server that lives never looks like one that does not.
 
 // unknownEnd are the words of an end that nobody saw: the command may have ended well before the server.
 const unknownEnd = "unknown: the server ended"
@@ -36,8 +36,8 @@ func (l *Log) lives() {
 	}
 }
 
-// dies unlocks and removes the file of this server, after it has ended what others have left. If this server could not write
-// all lines, the file is left for the next one.
+// dies unlocks and removes the file of this server, after it has ended what others have left. If this server could not
+// write all lines, the file is left for the next one.
 func (l *Log) dies() error {
 	err := l.endLeft()
 	if !l.failed.Load() {
@@ -71,8 +71,8 @@ func (l *Log) endLeft() error {
 	var lines []byte
 	for _, b := range open {
 		line, _ := json.Marshal(&Line{ // it was parsed
-			Event: Ends, Time: time.Now().UTC(), DecisionID: b.DecisionID, Server: b.Server, Thread: b.Thread, Turn: b.Turn, Call: b.Call,
-			Principal: b.Principal, Outcome: Outcome{Words: unknownEnd},
+			Event: Ends, Time: time.Now().UTC(), DecisionID: b.DecisionID, Server: b.Server,
+			Thread: b.Thread, Turn: b.Turn, Call: b.Call, Principal: b.Principal, Outcome: Outcome{Words: unknownEnd},
 		}, jsontext.AllowInvalidUTF8(true))
 		lines = append(append(lines, line...), '\n')
 	}
@@ -91,10 +91,11 @@ func (l *Log) endLeft() error {
 // maxRead is how much of the end of a log is read, in bytes. It is larger than the files.
 const maxRead = 64 << 20
 
-// unended returns the beginnings in the log, and in the file that it was before, which have no end and are of one of the servers.
+// unended returns the beginnings in the log, and in the file that it was before, which have no end and are of one of
+// the servers.
 func unended(dir *os.Root, name string, of func(server string) bool) ([]Line, error) {
-	// The servers write no more. So what replaces one of the files now has nothing of theirs, and one that is read twice, as its
-	// name changes, has the same lines.
+	// The servers write no more. So what replaces one of the files now has nothing of theirs, and one that is read
+	// twice, as its name changes, has the same lines.
 	var files []*safefile.File
 	for _, name := range []string{name, name + ".1"} {
 		f, err := safefile.OpenIn(dir, name, os.O_RDONLY)

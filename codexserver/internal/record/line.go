@@ -31,7 +31,8 @@ type Line struct {
 	Thread     string `json:"threadId"`
 	Turn       string `json:"turnId,omitzero"`
 	Call       string `json:"callId,omitzero"`
-	// Server is the id of the server that writes a beginning or an end, or whose beginning an end is for; "" without a [Log].
+	// Server is the id of the server that writes a beginning or an end, or whose beginning an end is for; "" without a
+	// [Log].
 	Server string `json:"serverId,omitzero"`
 	// Principal is the user whose thread it is, "" if the server has one user.
 	Principal string `json:"principal,omitzero"`
@@ -81,12 +82,14 @@ func (l *Line) Bound() {
 	room := maxCommand
 	for i, word := range l.Command {
 		if room -= len(word); room < 0 {
-			l.Command = append(slices.Clone(l.Command[:i]), text.Brief(word, max(0, room+len(word))), "[the rest is left out]")
+			cut := text.Brief(word, max(0, room+len(word)))
+			l.Command = append(slices.Clone(l.Command[:i]), cut, "[the rest is left out]")
 			break
 		}
 	}
 	if len(l.Question) > maxQuestion {
-		l.Question, _ = jsontext.AppendQuote(nil, text.Brief(string(l.Question), maxQuestion)) // a cut is of whole characters
+		// A cut is of whole characters.
+		l.Question, _ = jsontext.AppendQuote(nil, text.Brief(string(l.Question), maxQuestion))
 	}
 	room = maxChanges
 	for i := range l.Changes {

@@ -42,7 +42,8 @@ func (s *Share) extends(ctx context.Context, t *Thread, c admit.Caller, cfg *pro
 	}
 	has := t.Info().Access
 	if !t.traits.Confines && admit.Full(cfg) { // which the engine does not report
-		has.Folder, has.Mode, has.Policy = cmp.Or(has.Folder, cfg.Cwd), protocol.SandboxDangerFullAccess, cfg.ApprovalPolicy
+		has.Folder = cmp.Or(has.Folder, cfg.Cwd)
+		has.Mode, has.Policy = protocol.SandboxDangerFullAccess, cfg.ApprovalPolicy
 	}
 	if has.Mode == protocol.SandboxWorkspaceWrite {
 		t.folders = append([]string{has.Folder}, has.Roots...)
@@ -62,13 +63,18 @@ const denies = `calls.full_access = "deny" refuses it`
 // refusedAccess is the error of a call that does not get what it asks for.
 func refusedAccess(r approval.Access, why string) error {
 	remedy := `leave it out of the call, or let a person set calls.full_access = "allow" in codex-mcp.toml`
-	if write := r.Mode == protocol.SandboxWorkspaceWrite || r.Mode == "" && len(r.Roots) > 0; write && !r.Network && !r.WebSearch && r.Provider == "" {
-		remedy = `leave it out of the call, or let a person start the server there (--cd) or name the folder in sandbox_workspace_write.writable_roots of config.toml; calls.full_access = "allow" in codex-mcp.toml allows everything`
+	write := r.Mode == protocol.SandboxWorkspaceWrite || r.Mode == "" && len(r.Roots) > 0
+	if write && !r.Network && !r.WebSearch && r.Provider == "" {
+		remedy = "leave it out of the call, or let a person start the server there (--cd) or name the folder in " +
+			"sandbox_workspace_write.writable_roots of config.toml; " +
+			`calls.full_access = "allow" in codex-mcp.toml allows everything`
 	}
 	if len(r.Beside) > 0 {
-		remedy = "wait until the other conversation and the programs that it left have ended, or call with worktree: true"
+		remedy = "wait until the other conversation and the programs that it left have ended, " +
+			"or call with worktree: true"
 	}
-	return &engine.RefusedError{Err: fmt.Errorf("nothing was started: the call asks for %s, which is more than the configuration of the server gives, and %s; %s", r.Words(), why, remedy)}
+	return &engine.RefusedError{Err: fmt.Errorf("nothing was started: the call asks for %s, "+
+		"which is more than the configuration of the server gives, and %s; %s", r.Words(), why, remedy)}
 }
 
 // admit asks for what the thread may not have without an approval. It returns no error if a person has
@@ -88,7 +94,8 @@ func (t *Thread) admit(ctx context.Context) (leave func(), err error) {
 		held, asks = append([]string{t.asks.Folder}, held...), append(asks, t.asks)
 	}
 	if len(beside) > 0 { // a question of its own, so that a line has room for the other's reach
-		asks = append(asks, approval.Access{Access: protocol.Access{Folder: t.asks.Folder, Beside: beside}, Client: t.asks.Client})
+		access := protocol.Access{Folder: t.asks.Folder, Beside: beside}
+		asks = append(asks, approval.Access{Access: access, Client: t.asks.Client})
 	}
 	folders := run.HoldFolders(held...)
 	defer folders.Close()
@@ -119,7 +126,8 @@ func (t *Thread) admit(ctx context.Context) (leave func(), err error) {
 // inPlace returns an error if a folder was replaced, also while a person was asked.
 func (t *Thread) inPlace(folders *run.Folders) error {
 	if replaced := folders.Replaced(); replaced != "" {
-		return t.refuse("nothing was started: another folder is in the place of " + elicit.ShowCommand([]string{replaced}) + ", in which the conversation may write")
+		return t.refuse("nothing was started: another folder is in the place of " +
+			elicit.ShowCommand([]string{replaced}) + ", in which the conversation may write")
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ func (t *Thread) Ask(ctx context.Context, s approval.Subject) elicit.Outcome {
 	return t.decide(ctx, s).Outcome
 }
 
-// decide gets the decision about a subject. It reports the question, without waiting for the client, because the desk may
-// answer, and the decision. If there was no answer, an event reports why.
+// decide gets the decision about a subject. It reports the question, without waiting for the client, because the desk
+// may answer, and the decision. If there was no answer, an event reports why.
 func (t *Thread) decide(ctx context.Context, s approval.Subject) approval.Decision {
 	s = s.Complete(t.board.Each(s))
 	if m := s.Event(); m != nil {
@@ -26,8 +26,8 @@ func (t *Thread) decide(ctx context.Context, s approval.Subject) approval.Decisi
 	t.mu.Lock()
 	seat := t.now()
 	r := &approval.Request{
-		Thread: t.about, Turn: seat.Submission, TurnID: seat.id, Subject: s, Question: s.Question(t.about.Engine, home()),
-		Timeout: seat.Timeout,
+		Thread: t.about, Turn: seat.Submission, TurnID: seat.id,
+		Subject: s, Question: s.Question(t.about.Engine, home()), Timeout: seat.Timeout,
 	}
 	if seat.Review != "" {
 		r.Deny = denyInReview

@@ -27,7 +27,8 @@ const (
 // Entry writes a heading on its own line, and an indented body.
 func (l *Log) Entry(heading, body string) { l.write(func() { l.entry(heading, body) }) }
 
-// Said writes an event that says something: a message of the user or the model, an error, or that another model answers.
+// Said writes an event that says something: a message of the user or the model, an error, or that another model
+// answers.
 func (l *Log) Said(m protocol.EventMsg) {
 	if heading, body := says(m); heading != "" {
 		l.Entry(heading, body)

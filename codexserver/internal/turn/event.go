@@ -35,8 +35,8 @@ type Step struct {
 	// Doing is what the turn does from then on, as words for a person, or "".
 	Doing string
 	// Line is the line of the record for the beginning or the end of a call, with the decision that allowed it, and for
-	// what was refused or allowed without a question. It is without thread and turn, and nil for other events. Arguments
-	// and outputs, which may contain secrets, are not in it.
+	// what was refused or allowed without a question. It is without thread and turn, and nil for other events.
+	// Arguments and outputs, which may contain secrets, are not in it.
 	Line *record.Line
 }
 
@@ -196,7 +196,8 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 			t.failed.end(m, &t.dropped.Refused)
 		}
 	case protocol.MCPToolCallBegin: // without its arguments, which may contain secrets
-		log.Entry("tool "+transcript.Line(m.Invocation.Tool)+" of the MCP server "+transcript.Line(m.Invocation.Server), "")
+		tool, server := transcript.Line(m.Invocation.Tool), transcript.Line(m.Invocation.Server)
+		log.Entry("tool "+tool+" of the MCP server "+server, "")
 		s.Doing = "calling " + m.Invocation.Server + "/" + m.Invocation.Tool
 		s.Line = t.begins(m, m.CallID, approval.Tool{Name: m.Invocation.Server + "/" + m.Invocation.Tool})
 		t.commands.ran = true
@@ -224,20 +225,22 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 func (t *Turn) begins(m protocol.EventMsg, call string, a approval.Action) *record.Line {
 	c := &t.commands
 	t.tokens.answered, c.acted = true, c.acted || Changes(m)
-	one := &open{grant: c.approved[call]}
+	begun := &open{grant: c.approved[call]}
 	delete(c.approved, call) // a decision allows one call
-	c.open[call] = one
-	return &record.Line{Event: record.Begins, Call: call, DecisionID: one.id, Facts: a.Facts(false)}
+	c.open[call] = begun
+	return &record.Line{Event: record.Begins, Call: call, DecisionID: begun.id, Facts: a.Facts(false)}
 }
 
 // ended records the end of a call, and returns its line, and the command that it was, if any.
-func (t *Turn) ended(call string, exit int, took protocol.Duration, words string) (command *protocol.Command, line *record.Line) {
+func (t *Turn) ended(
+	call string, exit int, took protocol.Duration, words string,
+) (command *protocol.Command, line *record.Line) {
 	line = &record.Line{
 		Event: record.Ends, Call: call,
 		Outcome: record.Outcome{Exit: &exit, Took: time.Duration(took).Milliseconds(), Words: plain.Status(words)},
 	}
-	if one := t.commands.open[call]; one != nil {
-		command, line.DecisionID = one.command, one.id
+	if begun := t.commands.open[call]; begun != nil {
+		command, line.DecisionID = begun.command, begun.id
 	}
 	delete(t.commands.open, call)
 	return command, line
@@ -258,14 +261,17 @@ func (t *Turn) ruled(m protocol.BackgroundEvent) *record.Line {
 	}
 	return &record.Line{
 		Event: record.Decided, Call: r.CallID, Facts: approval.ActionOf(r).Facts(m.Allowed != nil),
-		Verdict: record.Verdict{Decision: string(decision), By: cmp.Or(r.By, string(approval.ByPolicy)), Detail: r.Reason},
+		Verdict: record.Verdict{
+			Decision: string(decision), By: cmp.Or(r.By, string(approval.ByPolicy)), Detail: r.Reason,
+		},
 	}
 }
 
 // refuse records what was not approved, why in words for the model, by whom and for which reason.
 func (t *Turn) refuse(a approval.Action, why string, by approval.Decider, reason string) {
 	r := a.Refusal()
-	r.Cwd, r.Why, r.By, r.Reason = t.cwd(r.Cwd), plain.Short(why, plain.MaxWords), plain.Short(string(by), plain.MaxName), reason
+	r.Cwd, r.Why = t.cwd(r.Cwd), plain.Short(why, plain.MaxWords)
+	r.By, r.Reason = plain.Short(string(by), plain.MaxName), reason
 	t.refused = keep(append(t.refused, r), &t.dropped.Refused)
 }
 

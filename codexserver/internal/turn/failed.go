@@ -9,8 +9,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/plain"
 )
 
-// failures are the patches that were to be applied and were not, unless the question was asked again or a later patch made up
-// for it. A turn with them may be completed.
+// failures are the patches that were to be applied and were not, unless the question was asked again or a later patch
+// made up for it. A turn with them may be completed.
 type failures struct {
 	open map[string][]string // the paths of those that have begun, by call
 	list []failure
@@ -30,7 +30,8 @@ func (f *failures) begin(m protocol.PatchApplyBegin) {
 	f.forget(m.CallID)
 }
 
-// end records how a patch ends. One that was refused is among the refusals. Dropped counts those that are no longer kept.
+// end records how a patch ends. One that was refused is among the refusals. Dropped counts those that are no longer
+// kept.
 func (f *failures) end(m protocol.PatchApplyEnd, dropped *int) {
 	paths := f.open[m.CallID]
 	delete(f.open, m.CallID)
@@ -52,9 +53,9 @@ func (f *failures) forget(call string) {
 
 // refusals returns them for a result.
 func (f *failures) refusals() (all []protocol.Refusal) {
-	for _, one := range f.list {
+	for _, patch := range f.list {
 		all = append(all, protocol.Refusal{
-			Kind: protocol.RefusedFailed, What: plain.Paths(one.paths), Why: one.why, By: "engine",
+			Kind: protocol.RefusedFailed, What: plain.Paths(patch.paths), Why: patch.why, By: "engine",
 		})
 	}
 	return all

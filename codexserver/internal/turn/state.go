@@ -56,7 +56,8 @@ func (t *Turn) State() State {
 	s := State{Status: protocol.StatusRunning, Now: t.now.Now}
 	s.Output = s.Output.Clone()
 	if len(t.now.questions) > 0 {
-		s.Status, s.Question, s.Where, s.Asked = protocol.StatusWaiting, plain.Brief(t.now.questions[0].Subject.Name()), t.now.where, t.now.asked
+		s.Status, s.Question = protocol.StatusWaiting, plain.Brief(t.now.questions[0].Subject.Name())
+		s.Where, s.Asked = t.now.where, t.now.asked
 	}
 	if t.over() {
 		s.Status = t.status
@@ -64,8 +65,8 @@ func (t *Turn) State() State {
 	return s
 }
 
-// Line returns the state as a line for a person: what the turn does, for how long, and what the command that it runs has
-// printed, or the oldest open question.
+// Line returns the state as a line for a person: what the turn does, for how long, and what the command that it runs
+// has printed, or the oldest open question.
 func (s State) Line() string {
 	now := s.Now
 	if s.Question != "" {
@@ -93,8 +94,8 @@ func (t *Turn) IsOpen(r *approval.Request) bool {
 	return slices.Contains(t.now.questions, r)
 }
 
-// Changed returns a channel that is closed when the turn starts, when a question opens or is decided, and when a command
-// begins, or a command or a patch ends.
+// Changed returns a channel that is closed when the turn starts, when a question opens or is decided, and when a
+// command begins, or a command or a patch ends.
 func (t *Turn) Changed() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

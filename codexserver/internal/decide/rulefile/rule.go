@@ -31,8 +31,8 @@ const maxWords = 400
 // ErrNone is the error of a question that may offer no rule.
 var ErrNone = errors.New("no rule can be offered")
 
-// Action is what a rule may allow: a command with these words in this folder, in the sandbox, or else a host that commands in
-// the sandbox reach. The zero value is nothing.
+// Action is what a rule may allow: a command with these words in this folder, in the sandbox, or else a host that
+// commands in the sandbox reach. The zero value is nothing.
 type Action struct {
 	// Command is the argv, and Cwd its folder.
 	Command []string
@@ -44,21 +44,23 @@ type Action struct {
 // isZero reports whether it is nothing.
 func (a Action) isZero() bool { return a.Hostname == "" && len(a.Command) == 0 }
 
-// Offer returns the rule that a question may offer. The error is [ErrNone] if there is none, or a person could not read the
-// rule. Any other says why the folder of a command cannot be found.
+// Offer returns the rule that a question may offer. The error is [ErrNone] if there is none, or a person could not read
+// the rule. Any other says why the folder of a command cannot be found.
 func Offer(a Action) (Rule, error) {
 	if a.isZero() {
 		return Rule{}, ErrNone
 	}
 	r, err := exactly(a)
-	if words := r.Words(); err == nil && (r.check() != nil || len(words) > maxWords || strings.ContainsFunc(words, isUnseen)) {
+	words := r.Words()
+	if err == nil && (r.check() != nil || len(words) > maxWords || strings.ContainsFunc(words, isUnseen)) {
 		err = ErrNone
 	}
 	return r, err
 }
 
 func isUnseen(c rune) bool {
-	return !unicode.IsPrint(c) || c == unicode.ReplacementChar || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c)
+	return !unicode.IsPrint(c) || c == unicode.ReplacementChar ||
+		unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c)
 }
 
 // Words returns what the rule allows, as a clause after "always allow".
@@ -90,7 +92,8 @@ func (r Rule) check() error {
 }
 
 func (r Rule) equal(other Rule) bool {
-	return slices.Equal(r.Exact, other.Exact) && r.Folder == other.Folder && slices.Equal(r.Prefix, other.Prefix) && r.Host == other.Host
+	return slices.Equal(r.Exact, other.Exact) && r.Folder == other.Folder &&
+		slices.Equal(r.Prefix, other.Prefix) && r.Host == other.Host
 }
 
 // exactly returns the rule that is about a host, or the exact words and the folder of a command.

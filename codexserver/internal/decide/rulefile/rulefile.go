@@ -119,7 +119,8 @@ func decode(data []byte) (content, error) {
 	var c content
 	err := json.Unmarshal(data, &c, json.RejectUnknownMembers(true))
 	if v := c.Version; v != version && (err == nil || v != 0) {
-		return content{}, fmt.Errorf("its version is %d, and this program reads version %d: remove the file", v, version)
+		return content{}, fmt.Errorf("its version is %d, and this program reads version %d: remove the file",
+			v, version)
 	}
 	if err != nil {
 		return content{}, err
@@ -140,9 +141,9 @@ func decode(data []byte) (content, error) {
 	return c, nil
 }
 
-// Allows reports whether the rules of a principal allow a command in the sandbox, or let commands in the sandbox reach a
-// host. By is the number of the rule, 0 if several rules together allow a script. An error means that nothing is allowed, and
-// why. A nil store allows nothing.
+// Allows reports whether the rules of a principal allow a command in the sandbox, or let commands in the sandbox reach
+// a host. By is the number of the rule, 0 if several rules together allow a script. An error means that nothing is
+// allowed, and why. A nil store allows nothing.
 func (s *Store) Allows(a Action, principal string) (by int, ok bool, err error) {
 	if s == nil || a.isZero() {
 		return 0, false, nil
@@ -180,7 +181,8 @@ func (s *Store) Add(k Kept) (Kept, error) {
 		return Kept{}, err
 	}
 	err := s.change(func(rules []Kept) ([]Kept, error) {
-		if i := slices.IndexFunc(rules, func(old Kept) bool { return old.equal(k.Rule) && old.Principal == k.Principal }); i >= 0 {
+		same := func(old Kept) bool { return old.equal(k.Rule) && old.Principal == k.Principal }
+		if i := slices.IndexFunc(rules, same); i >= 0 {
 			k = rules[i]
 			return rules, nil
 		}

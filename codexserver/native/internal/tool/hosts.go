@@ -27,7 +27,8 @@ type network struct {
 	end      context.CancelCauseFunc // of the command
 }
 
-// onHosts gives a command in the sandbox c its network by the host, nil if it has none. The command runs with the context.
+// onHosts gives a command in the sandbox c its network by the host, nil if it has none. The command runs with the
+// context.
 func (r attempt) onHosts(ctx context.Context, c Confinement, spec *run.Spec) (context.Context, *network) {
 	proxy := r.turn.box.options.Hosts
 	if proxy == nil || c == nil || r.turn.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
@@ -38,12 +39,15 @@ func (r attempt) onHosts(ctx context.Context, c Confinement, spec *run.Spec) (co
 		return ctx, nil
 	}
 	ctx, end := context.WithCancelCause(ctx)
-	n := proxy.Network(ctx, func(asking context.Context, host string) string { return r.approveHost(asking, host, end) })
+	n := proxy.Network(ctx, func(asking context.Context, hostname string) string {
+		return r.approveHost(asking, hostname, end)
+	})
 	confined.Serve, spec.Confinement, spec.Env = n.Serve, confined, confined.Environ(r.env)
 	return ctx, &network{n, confined, end}
 }
 
-// online reports whether the command leaves the sandbox for the network, as far as its words and the command before it say.
+// online reports whether the command leaves the sandbox for the network, as far as its words and the command before it
+// say.
 func (r attempt) online() bool { return r.turn.box.offline || decide.Mentions(downloads, r.Command) }
 
 // downloads are the beginnings of commands that seldom work without the network.
@@ -52,28 +56,30 @@ var downloads = [][]string{
 	{"curl"}, {"wget"}, {"go", "get"}, {"go", "install"}, {"go", "mod"}, {"git", "clone"}, {"git", "fetch"}, {"git", "pull"}, {"git", "push"},
 }
 
-// approveHost asks whether the command may reach a host, "" if so, and ends the turn if that is the answer. It is called
-// for several hosts at the same time.
-func (r attempt) approveHost(ctx context.Context, host string, end context.CancelCauseFunc) (refusal string) {
+// approveHost asks whether the command may reach a host, "" if so, and ends the turn if that is the answer. It is
+// called for several hosts at the same time.
+func (r attempt) approveHost(
+	ctx context.Context, hostname string, end context.CancelCauseFunc,
+) (refusal string) {
 	t := r.turn
-	if _, is := t.box.reached.Load(host); is {
+	if _, known := t.box.reached.Load(hostname); known {
 		return ""
 	}
 	if domain := t.box.options.Domain; domain != nil {
-		if allowed, known := domain(host); known && allowed {
+		if allowed, known := domain(hostname); known && allowed {
 			return ""
 		} else if known {
 			return "denied by the profile of permissions in config.toml"
 		}
 	}
-	req := approval.Network{CallID: r.id, Command: r.Command, Cwd: r.dir, Hostname: host}
+	asked := approval.Network{CallID: r.id, Command: r.Command, Cwd: r.dir, Hostname: hostname}
 	if t.ApprovalPolicy == protocol.ApprovalNever {
-		req.NoPerson = unasked
+		asked.NoPerson = unasked
 	}
-	out := t.Host.Ask(ctx, req)
+	out := t.Host.Ask(ctx, asked)
 	switch {
 	case out.Decision == elicit.ApprovedForSession:
-		t.box.reached.Store(host, true)
+		t.box.reached.Store(hostname, true)
 		return ""
 	case out.Decision.Approves():
 		return ""
