@@ -31,8 +31,8 @@ type Subject interface {
 	Approver() Approver
 	// Each reports whether rules have a person asked each time. Then no rule approves it, and none is offered.
 	Each(r *Rules) bool
-	// Rule returns what lists of rules say, if they decide. If a person is asked each time, they only deny. It is not
-	// called unless [Anyone] or a [PersonOrDenial] may decide.
+	// Rule returns what the lists of rules say, if they decide. If a person is asked each time, they only deny. It is
+	// not called for what a [PersonAlone] approves.
 	Rule(r *Rules, each bool) (out elicit.Outcome, decides bool)
 	// Lasting returns what a rule is about that a person may accept with an approval, zero for none.
 	Lasting() Lasting

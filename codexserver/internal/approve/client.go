@@ -64,7 +64,7 @@ type Client struct {
 // errOnlyPage is why a client is not asked.
 var errOnlyPage = errors.New("approvals.where says that only the page asks")
 
-// by names the host in decisions.
+// by names the client in decisions.
 func (c *Client) by() approval.Decider {
 	if c != nil && c.asking.Terminal {
 		return approval.ByTerminal
@@ -72,7 +72,7 @@ func (c *Client) by() approval.Decider {
 	return approval.ByClient
 }
 
-// called names the host in sentences.
+// called names the client in sentences.
 func (c *Client) called() string {
 	if c.name == "" {
 		return "The client"
@@ -80,8 +80,7 @@ func (c *Client) called() string {
 	return "The client " + elicit.ShowName(c.name)
 }
 
-// skip returns why the host is not asked, "" if it is, when the question can be answered
-// elsewhere.
+// skip returns why the client is not asked when the question can be answered elsewhere, "" if it is asked.
 func (c *Client) skip() string {
 	if c == nil || c.found.Load() == nil {
 		return ""
@@ -92,19 +91,20 @@ func (c *Client) skip() string {
 // answers reports whether a person may answer there.
 func (c *Client) answers() bool { return c.skip() == "" && !c.never() && c.here.Err() == nil }
 
-// never reports whether the host is never asked.
+// never reports whether the client is never asked.
 func (c *Client) never() bool { return c != nil && c.asking.Of(c.name) == setting.WherePage }
 
-// verdict is what an answer of a host is.
+// verdict says what an answer of a client is worth.
 type verdict struct {
 	automatic string // what no person answered; "" for a person's answer
 	void      bool   // it counts as not given
 }
 
-// judge says what an answer is. Elsewhere reports whether another place could answer. An answer
-// that no person gave, or an error, is void there if it came at once or is the second in a row. After
-// the second, or a refusal at once, the host is not asked again. Without another place it counts as it was given. An
-// approval that no person gave is what the settings say, but void if the host has lied before.
+// judge says what an answer is worth. Elsewhere reports whether another place could answer.
+//
+// If another place could, a refusal or an error that came at once, or is the second in a row that no person gave, is void.
+// After the second, or a refusal at once, the client is not asked again. If no other place could, the answer counts as it
+// was given. An approval that came at once counts if the settings say so and the client has not answered by itself before.
 func (c *Client) judge(out elicit.Outcome, elsewhere func() bool) (v verdict) {
 	if c == nil || !isAnswer(out) {
 		return v
@@ -114,17 +114,17 @@ func (c *Client) judge(out elicit.Outcome, elsewhere func() bool) (v verdict) {
 		c.row.Store(0)
 		return v
 	}
-	did := fmt.Sprintf("%s %d ms after the question", answers[out.Reason], max(out.Took.Milliseconds(), 1))
-	v.automatic = c.called() + " " + did
+	answered := fmt.Sprintf("%s %d ms after the question", answers[out.Reason], max(out.Took.Milliseconds(), 1))
+	v.automatic = c.called() + " " + answered
 	approves := out.Decision.Approves()
-	lies := c.row.Add(1) > 1 || quick && !approves && out.Reason != elicit.ReasonNotUnderstood
+	byItself := c.row.Add(1) > 1 || quick && !approves && out.Reason != elicit.ReasonNotUnderstood
 	if approves {
 		v.void = !c.asking.CountsInstant(c.name) || c.found.Load() != nil
 	} else {
-		v.void = (quick || lies) && elsewhere()
+		v.void = (quick || byItself) && elsewhere()
 	}
-	if v.void && lies && elsewhere() {
-		c.found.CompareAndSwap(nil, &did)
+	if v.void && byItself && elsewhere() {
+		c.found.CompareAndSwap(nil, &answered)
 	}
 	return v
 }

@@ -9,7 +9,7 @@
 // An engine asks, and [Board.Decide] returns one [approval.Decision]. The rules come first. If
 // they do not decide, every place of the board is asked at once. The first answer counts, and
 // the question is withdrawn from the other places. If two answers arrive together, the
-// stricter one counts: [ends.decision] has the table.
+// stricter one counts: decision.go has the table.
 //
 // A place that fails or cannot show the question does not count. A question is open while a place is
 // asked, or while somebody may come who can be asked; otherwise it is denied at once, with a reason for
@@ -17,8 +17,9 @@
 // returns: also when its context ends, after [Options].Questions.Timeout, and when foreign
 // code panics.
 //
-// A [Host] is a client that places ask, in one session. It knows whether the client answers by itself:
-// such an answer counts as not given where another place can answer (host.go).
+// A [Client] is a client that places ask, in one session. It knows whether the client answers by itself: such an answer
+// counts as not given where another place can answer.
 //
-// Each decision is recorded once and logged once.
+// What the rules say, the answers and what became of a lasting rule are inputs of the table. Nothing changes a decision
+// afterwards, but that an approval which cannot be recorded does not count. Each decision is recorded once and logged once.
 package approve
