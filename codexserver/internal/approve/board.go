@@ -75,10 +75,7 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 	automatic, rule := "", 0
 	d, open := b.rule(ctx, r).decision(r, true, lasting{})
 	if open {
-		var all ends
-		var elsewhere bool
-		all, elsewhere, automatic = b.ask(ctx, r, comes)
-		d, rule = b.decided(r, all, elsewhere)
+		d, rule, automatic = b.ask(ctx, r, comes)
 	}
 	b.record(r, &d, record.Verdict{Automatic: automatic, Rule: rule, Waited: time.Since(began).Milliseconds()})
 	if words := d.ForCaller(); words != "" {
@@ -152,9 +149,11 @@ type question struct {
 	automatic []string // what clients answered by themselves
 }
 
-// ask asks the question at every place and returns its ends, whether another place remained that could answer (see
-// [ends.decision]), and what clients answered by themselves. See [Board.Decide] for comes.
-func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (all ends, elsewhere bool, automatic string) {
+// ask asks the question at every place and waits for its end. It also returns the number of the lasting rule that is
+// kept, 0 for none, and what clients answered by themselves. See [Board.Decide] for comes.
+func (b *Board) ask(
+	ctx context.Context, r *approval.Request, comes bool,
+) (d approval.Decision, rule int, automatic string) {
 	o := b.options.Questions
 	o.Timeout = cmp.Or(o.Timeout, r.Timeout)
 	if comes && o.Timeout < 0 {
@@ -167,7 +166,7 @@ func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (all e
 		arrive: make(chan end), over: make(chan struct{}), left: make(chan struct{}, 1),
 	}
 	q.ctx, q.withdraw = context.WithCancelCause(bounded)
-	elsewhere = q.collect()
+	elsewhere := q.collect()
 	last, why := unable, elicit.ErrUnsupported
 	switch {
 	case ctx.Err() != nil:
@@ -175,7 +174,8 @@ func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (all e
 	case bounded.Err() != nil:
 		last, why = late, context.DeadlineExceeded
 	}
-	return append(q.ends, end{all: last, out: q.without(why)}), elsewhere, strings.Join(q.automatic, "; ")
+	d, rule = b.decided(r, append(q.ends, end{all: last, out: q.without(why)}), elsewhere)
+	return d, rule, strings.Join(q.automatic, "; ")
 }
 
 // without returns the outcome of the question without an answer.

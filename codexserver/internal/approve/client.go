@@ -102,9 +102,10 @@ type verdict struct {
 
 // judge says what an answer is worth. Elsewhere reports whether another place could answer.
 //
-// If another place could, a refusal or an error that came at once, or is the second in a row that no person gave, is void.
-// After the second, or a refusal at once, the client is not asked again. If no other place could, the answer counts as it
-// was given. An approval that came at once counts if the settings say so and the client has not answered by itself before.
+// If another place could, a refusal or an error that came at once, or is the second in a row that no person gave, is
+// void. After the second, or a refusal at once, the client is not asked again. If no other place could, the answer
+// counts as it was given. An approval that came at once counts if the settings say so and the client has not answered
+// by itself before.
 func (c *Client) judge(out elicit.Outcome, elsewhere func() bool) (v verdict) {
 	if c == nil || !isAnswer(out) {
 		return v

@@ -21,5 +21,6 @@
 // counts as not given where another place can answer.
 //
 // What the rules say, the answers and what became of a lasting rule are inputs of the table. Nothing changes a decision
-// afterwards, but that an approval which cannot be recorded does not count. Each decision is recorded once and logged once.
+// afterwards, but that an approval which cannot be recorded does not count. Each decision is recorded once and logged
+// once.
 package approve
