@@ -181,8 +181,8 @@ func (t Tool) Refusal() protocol.Refusal {
 // ActionOf returns what an engine has refused or allowed by itself.
 func ActionOf(r *protocol.Refused) Action {
 	switch {
-	case r.Host != "":
-		return Network{Hostname: r.Host, Cwd: r.Cwd}
+	case r.Hostname != "":
+		return Network{Hostname: r.Hostname, Cwd: r.Cwd}
 	case len(r.Command) > 0:
 		return Command{Command: r.Command, Cwd: r.Cwd}
 	case len(r.Changes) > 0:

@@ -208,8 +208,8 @@ type Refused struct {
 	// Command is the argv of a command, and Cwd its folder.
 	Command []string
 	Cwd     string
-	// Host is a host that a command did not reach; Command is nil then.
-	Host string
+	// Hostname is that of a host that a command did not reach; Command is nil then.
+	Hostname string
 	// Changes are those of a patch, by absolute path. Tool is the name of the tool if there is none of these.
 	Changes map[string]FileChange
 	Tool    string

@@ -99,7 +99,7 @@ func (l *Log) Refused(r *protocol.Refused, message string) {
 	case len(r.Changes) > 0:
 		l.Entry("refused by the engine: the patch", patchLines(r.Changes)+"\n"+r.Reason)
 	default:
-		l.Entry("refused by the engine: "+Line(cmp.Or(r.Host, r.Tool)), r.Reason)
+		l.Entry("refused by the engine: "+Line(cmp.Or(r.Hostname, r.Tool)), r.Reason)
 	}
 }
 

@@ -108,7 +108,7 @@ func (n *network) close(r attempt) (used []string, refused string) {
 			notes = append(notes, a.Host+" was refused: "+a.Why)
 		}
 		if a.Why != "" && !a.Decided { // a decision has been reported
-			r.turn.refuse(protocol.Refused{Host: a.Host, Cwd: r.dir, Reason: a.Why, CallID: r.id})
+			r.turn.refuse(protocol.Refused{Hostname: a.Host, Cwd: r.dir, Reason: a.Why, CallID: r.id})
 		}
 	}
 	return used, few(notes, maxNotes)
