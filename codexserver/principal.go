@@ -24,7 +24,7 @@ type Principal struct {
 	session *mcp.Session
 	life    context.Context // of turns in the background
 	threads *thread.Share   // holds the threads of turns in the background
-	turns   *tools.Seen     // of the session, which clients with a handshake share
+	turns   *tools.Turns    // of the session, which clients with a handshake share
 }
 
 // Principal returns the principal of that name, which the caller must close. Its turns end
@@ -32,7 +32,7 @@ type Principal struct {
 func (s *Server) Principal(ctx context.Context, name string) *Principal {
 	life, end := context.WithCancelCause(ctx)
 	threads := s.threads.Share(name)
-	turns := tools.NewSharedSeen(life, threads)
+	turns := tools.NewSharedTurns(life, threads)
 	return &Principal{
 		server: s, name: name, end: end, life: life, threads: threads, turns: turns,
 		session: s.wire.NewSession(life, s.threads.Share(name), turns),
@@ -43,7 +43,14 @@ func (s *Server) Principal(ctx context.Context, name string) *Principal {
 // only MCP. It does not have the JSON-RPC methods of September 2025, which run commands and
 // choose the sandbox without a question, because only the user who started the server may.
 func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	return p.server.serve(ctx, p, nil, t)
+	life, end := context.WithCancelCause(ctx)
+	turns := p.turns.Share(p.life, false)
+	c := p.server.connect(ctx, p.server.wire.NewSession(life, p.server.threads.Share(p.name), turns), p.session)
+	err := c.run(t)
+	end(jsonrpc.ErrClosed)
+	err = c.close(err)
+	turns.Leave()
+	return err
 }
 
 // Exchange serves requests without a handshake (MCP 2026-07-28), until the input of t has

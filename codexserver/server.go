@@ -114,7 +114,7 @@ type Server struct {
 	observer Observer     // nil without one
 	heard    atomic.Int64 // when a client sent something last, in nanoseconds; 0 before
 
-	guests *tools.Seen // of the clients of ServeFrom
+	guests *tools.Turns // of the clients of ServeFrom
 }
 
 // New returns a server for e.
@@ -176,7 +176,7 @@ func New(e engine.Engine, o *Options) *Server {
 		trace:    *trace.Hooks(o.Trace),
 		log:      log,
 		observer: o.Observer,
-		guests:   tools.NewSharedSeen(context.Background(), threads.Share("")),
+		guests:   tools.NewSharedTurns(context.Background(), threads.Share("")),
 	}
 }
 
@@ -199,58 +199,49 @@ func (o *Options) record() io.Writer {
 // after every turn of the session has ended and every answer that the client still reads
 // is written. A thread is closed with the last session that used it.
 func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	return s.serve(ctx, nil, nil, t)
+	life, end := context.WithCancelCause(ctx)
+	session := s.wire.NewSession(life, s.threads.Share(""), tools.NewTurns(life))
+	c := s.connect(ctx, session, session)
+	err := c.run(t, c.methods()...)
+	end(jsonrpc.ErrClosed)
+	return c.close(err)
 }
 
-// serve is [Server.Serve]. A client of a principal p does not have the methods of September 2025. Unless gone is
-// nil, the client's tasks and its turns in the background outlive its connection, at whose end gone is called.
-func (s *Server) serve(ctx context.Context, p *Principal, gone func(), t jsonrpc.Transport) error {
-	principal := ""
-	if p != nil {
-		principal = p.name
-	}
-	life, end := ctx, context.CancelCauseFunc(func(error) {})
-	if gone == nil {
-		life, end = context.WithCancelCause(ctx)
-	}
+// connection serves one client, which it may have with and without a handshake.
+type connection struct {
+	server   *Server
+	client   *mcp.Connection
+	mux      *jsonrpc.Mux
+	handling context.Context // of requests
+	stop     context.CancelCauseFunc
+}
+
+// connect returns a connection of the client of a session. Turns of servers that were killed continue in the session home.
+func (s *Server) connect(ctx context.Context, session, home *mcp.Session) *connection {
 	handling, stop := context.WithCancelCause(ctx)
-	var turns *tools.Seen
-	switch {
-	case p != nil:
-		turns = p.turns.Share(p.life, false)
-	case gone != nil:
-		turns = s.guests.Share(life, true)
-	}
-	session := s.wire.NewSession(life, s.threads.Share(principal), turns)
-	home := session
-	if p != nil {
-		home = p.session
-	}
 	client := session.Connect(home, approval.MayAsk(ctx), func() { stop(jsonrpc.ErrClosed) })
-	mux := client.Mux()
-	var inline []string
-	if p == nil {
-		s.methods.Register(mux, client)
-		inline = methods.Inline()
+	return &connection{s, client, client.Mux(), handling, stop}
+}
+
+// methods adds the methods of September 2025, and returns those that are handled on the read loop.
+func (c *connection) methods() (inline []string) {
+	c.server.methods.Register(c.mux, c.client)
+	return methods.Inline()
+}
+
+// run handles the client's requests until its input, or the context, has ended.
+func (c *connection) run(t jsonrpc.Transport, inline ...string) error {
+	handler := c.server.observed(c.client.Handler(c.mux))
+	return c.client.Peer(t, handler, c.server.trace, inline...).Run(c.handling)
+}
+
+// close closes the session, and returns the error of Serve for that of run.
+func (c *connection) close(err error) error {
+	if err := c.client.Close(); err != nil {
+		c.server.log.Warn("closing threads", "error", err)
 	}
-	peer := client.Peer(t, s.observed(client.Handler(mux)), s.trace, inline...)
-	err := peer.Run(handling)
-	if gone != nil {
-		session.Leave()
-		gone()
-		turns.Wait()
-	}
-	end(jsonrpc.ErrClosed)
-	if cerr := client.Close(); cerr != nil {
-		s.log.Warn("closing threads", "error", cerr)
-	}
-	if turns != nil && turns.Leave() && gone != nil { // the results remain, and their threads are found in files
-		if err := turns.Rekeep(s.threads.Share("")).Close(); err != nil {
-			s.log.Warn("closing threads", "error", err)
-		}
-	}
-	err = verdict(handling, err)
-	stop(nil) // verdict has looked at the context
+	err = verdict(c.handling, err)
+	c.stop(nil) // verdict has looked at the context
 	return err
 }
 

@@ -17,7 +17,21 @@ import (
 // A thread keeps the environment of the client that opened it, until it is closed. All
 // clients share the engine, and so the keys of its providers.
 func (s *Server) ServeFrom(ctx context.Context, t jsonrpc.Transport, from engine.Origin, left func()) error {
-	return s.serve(engine.WithOrigin(ctx, from), nil, left, t)
+	ctx = engine.WithOrigin(ctx, from)
+	turns := s.guests.Share(ctx, true)
+	session := s.wire.NewSession(ctx, s.threads.Share(""), turns)
+	c := s.connect(ctx, session, session)
+	err := c.run(t, c.methods()...)
+	session.Leave()
+	left()
+	turns.Wait()
+	err = c.close(err)
+	if turns.Leave() { // the results remain, and their threads are found in files
+		if err := turns.Rekeep(s.threads.Share("")).Close(); err != nil {
+			s.log.Warn("closing threads", "error", err)
+		}
+	}
+	return err
 }
 
 // Working says, for a person, which turns of clients of [Server.ServeFrom], present or gone, run or are queued: a

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	stdjson "encoding/json"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
@@ -20,21 +19,20 @@ import (
 // call is one call of a tool, from its first request to its result. Between two requests no
 // client waits for it. It is a [tools.Pending].
 type call struct {
-	session *Session
-	call    *tools.Call
-	tool    string
-	ctx     context.Context // of the turn
-	cancel  context.CancelCauseFunc
-	pass    context.CancelCauseFunc // ends what the call waits for, before its turn
-	leave   func()                  // at the end, what counts the call
-	once    sync.Once               // for finish
-	done    chan struct{}           // closed when there is a result
-	result  *mcptypes.CallToolResult
-	outlet  outlet // to the request that waits, if one does
-	digest  digest // of the tool and the arguments, which each request must have again
-	state   string // names the call in the next request of its client; "" before the first
+	session  *Session
+	toolCall *tools.Call
+	tool     string
+	ctx      context.Context // of the turn
+	cancel   context.CancelCauseFunc
+	pass     context.CancelCauseFunc // ends what the call waits for, before its turn
+	done     chan struct{}           // closed when there is a result
+	outlet   outlet                  // to the request that waits, if one does
+	digest   digest                  // of the tool and the arguments, which each request must have again
 
-	mu       *sync.Mutex // of the session's calls; the outlet has it, too
+	// The mutex of the session's calls guards these.
+
+	result   *mcptypes.CallToolResult
+	state    string // names the call in the next request of its client; "" before the first
 	changed  chan struct{}
 	client   elicit.Client // of the newest request
 	late     bool          // the request waits longer than for a result, so the call becomes a task with its turn
@@ -54,59 +52,60 @@ func (s *Session) newCall(q *request, p *params) (*call, error) {
 	c := s.unstarted(q.rpc.ID, p.tool, q.client, taskable)
 	c.digest = p.digest
 	c.attach(q, "starting", c.taskable)
-	tc := c.call
-	s.survive(tc, c.tool, func() bool { return c.inbox.canAsk }, nil)
+	s.survive(c.toolCall, c.tool, func() bool { return c.inbox.canAsk }, nil)
 	if c.mayTake(q) > 0 {
-		tc.Until, c.pass = context.WithCancelCause(c.ctx)
+		c.toolCall.Until, c.pass = context.WithCancelCause(c.ctx)
 	}
-	arguments := stdjson.RawMessage(p.arguments)
 	stay := context.AfterFunc(s.present, c.clientLeft)
-	c.leave = func() { leave(); stay() }
-	s.Go(func() {
-		r := tools.Broken()
-		_ = stack.Guard(s.Log(), "a tool", func() error { r = s.server.Tools.Begin(c.ctx, tc, c.tool, arguments); return nil })
-		if r != nil { // otherwise its turn has it
-			c.finish(r)
-		}
+	arguments := stdjson.RawMessage(p.arguments)
+	c.run(func() { leave(); stay() }, func() *mcptypes.CallToolResult {
+		return s.server.Tools.Call(c.ctx, c.toolCall, c.tool, arguments)
 	})
 	return c, nil
 }
 
 // unstarted returns a call of a tool by a request, which does not run yet.
 func (s *Session) unstarted(request jsonrpc.ID, tool string, client elicit.Client, taskable bool) *call {
+	most := cmp.Or(s.server.Approvals.MaxPending, elicit.DefaultMaxPending)
 	c := &call{
-		session: s, mu: s.calls.mu, tool: tool, client: client, taskable: taskable,
-		inbox:  inbox{slots: slots.New(cmp.Or(s.server.Approvals.MaxPending, elicit.DefaultMaxPending)), canAsk: client.CanAsk(), open: map[string]*question{}},
+		session: s, tool: tool, client: client, taskable: taskable,
+		inbox:  inbox{slots: slots.New(most), canAsk: client.CanAsk(), open: map[string]*question{}},
 		outlet: outlet{session: s}, changed: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
 	c.pass = func(error) {} // unless the call has a limit
 	awaited, others := c.attend()
-	c.call = s.call(request, client.Name, awaited, others)
-	c.call.Begun, c.call.Ended, c.call.Inbox, c.call.Durable = c.begin, c.finish, c, taskable
+	c.toolCall = s.call(request, client.Name, awaited, others)
+	c.toolCall.Begun, c.toolCall.Inbox, c.toolCall.Durable = c.begin, c, taskable
 	return c
 }
 
-// finish ends the call with its result, once.
-func (c *call) finish(r *mcptypes.CallToolResult) {
-	c.once.Do(func() {
-		c.result = r
-		c.cancel(nil)
-		c.leave()
-		c.session.calls.end(c)
+// run ends the call with the result of work, in a goroutine of the session, and leaves what counts the call.
+func (c *call) run(leave func(), work func() *mcptypes.CallToolResult) {
+	c.session.Go(func() {
+		r := tools.Broken()
+		_ = stack.Guard(c.session.Log(), "a tool", func() error { r = work(); return nil })
+		leave()
+		c.finish(r)
 	})
+}
+
+// finish ends the call with its result, unless it has one.
+func (c *call) finish(r *mcptypes.CallToolResult) {
+	c.cancel(nil)
+	c.session.calls.end(c, r)
 }
 
 // passes ends the call, which takes as long as it may. Its turn continues in the background.
 func (c *call) passes() {
 	c.pass(tools.ErrLimit)
-	c.mu.Lock()
+	c.session.calls.mu.Lock()
 	begun := c.turn != nil
-	c.mu.Unlock()
+	c.session.calls.mu.Unlock()
 	if !begun {
 		return // what the call waits for ends
 	}
-	if r := c.call.Leave(); r != nil {
+	if r := c.toolCall.Leave(); r != nil {
 		c.finish(r)
 	}
 }
@@ -118,8 +117,8 @@ func (c *call) mayTake(q *request) time.Duration {
 
 // clientLeft ends the call of a client that has left, unless its turn continues without it.
 func (c *call) clientLeft() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.session.calls.mu.Lock()
+	defer c.session.calls.mu.Unlock()
 	if !c.alone {
 		c.cancel(jsonrpc.ErrClosed)
 	}
@@ -147,15 +146,15 @@ func (c *call) Done() <-chan struct{} { return c.done }
 
 // Changed implements [tools.Pending].
 func (c *call) Changed() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.session.calls.mu.Lock()
+	defer c.session.calls.mu.Unlock()
 	return c.changed
 }
 
 // Asks implements [tools.Pending]. A turn that can become a task at last counts as a question.
 func (c *call) Asks() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.session.calls.mu.Lock()
+	defer c.session.calls.mu.Unlock()
 	return len(c.inbox.open) > 0 || c.taskable && c.late && c.turn != nil
 }
 
@@ -164,8 +163,8 @@ func (c *call) over() bool { return tools.Over(c.done) }
 
 // update changes fields of the call, and wakes the goroutines that wait for it.
 func (c *call) update(f func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.session.calls.mu.Lock()
+	defer c.session.calls.mu.Unlock()
 	f()
 	close(c.changed)
 	c.changed = make(chan struct{})

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/internal/slots"
+	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // maxEnded is how many ended calls are kept for clients that return late.
@@ -16,7 +17,9 @@ const maxEnded = 256
 type calls struct {
 	limit *slots.Limit
 
-	mu     *sync.Mutex // of the session's turns; also guards what the calls say
+	// mu also guards what the calls, their inboxes, tasks and outlets say. It is held before the lock of a turn. Whoever holds
+	// it must not wait for that of a thread, under which the events of its turn may wait for this one.
+	mu     sync.Mutex
 	parked map[string]*call
 	ended  []string // those of calls that have ended, in this order
 }
@@ -31,10 +34,14 @@ func (cs *calls) park(c *call) string {
 	return c.state
 }
 
-// end ends a call, which has its result.
-func (cs *calls) end(c *call) {
+// end ends a call with its result. The first one counts.
+func (cs *calls) end(c *call, r *mcptypes.CallToolResult) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
+	if c.over() {
+		return
+	}
+	c.result = r
 	close(c.done)
 	if cs.parked[c.state] == c {
 		cs.forget(c)

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
@@ -23,14 +24,18 @@ import (
 // continue, see continueAll for ask. Able says whether the client can be asked.
 func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask *approve.Place) {
 	tc.Known = s.continueAll(ask)
-	tc.Kept = func(now *turn.Turn) {
-		if now.Resume() == nil {
+	tc.Kept = func(t *turn.Turn) {
+		if t.Resume() == nil {
 			return
 		}
-		t := &task{session: s, file: taskfile.Task{Tool: tool, Resume: &taskfile.Resume{Form: able(), Host: tc.Host, Background: true}}}
-		if err := t.create(now); err != nil {
+		resume := &taskfile.Resume{Form: able(), Host: tc.Host, Background: true}
+		f := &turnFile{session: s, task: taskfile.Task{Tool: tool, Message: "in the background", Resume: resume}}
+		changed, err := f.create(t, says)
+		if err != nil {
 			s.Log().Warn("a turn in the background would not survive this server", "error", err)
+			return
 		}
+		f.keepInBackground(t, changed)
 	}
 }
 
@@ -110,21 +115,24 @@ func (s *Session) continueCall(file taskfile.Task) error {
 	}
 	c := s.unstarted(jsonrpc.ID{}, file.Tool, client, true)
 	c.inbox.life, c.alone = k.Life, true
-	t := &task{session: s, call: c, file: file}
-	c.leave, c.call.Begun = leave, func(now *turn.Turn) {
-		c.begin(now)
-		t.keep(now, now.Changed())
+	task := &liveTask{turnFile: turnFile{session: s, task: file}, call: c}
+	c.toolCall.Begun = func(t *turn.Turn) {
+		c.begin(t)
+		task.keep(t, t.Changed())
 	}
-	r, err := s.server.Tools.Continue(c.ctx, c.call, k.Turn, &file.Did, false)
+	r, err := s.server.Tools.Continue(c.ctx, c.toolCall, k.Turn, &file.Did, false)
 	if err != nil {
 		c.cancel(nil)
 		leave()
 		return err
 	}
 	if r != nil { // it did not begin
+		leave()
 		c.finish(r)
-		t.end()
+		task.end()
+		return nil
 	}
+	c.run(leave, func() *mcptypes.CallToolResult { return c.toolCall.Result(c.ctx) })
 	return nil
 }
 
@@ -136,15 +144,15 @@ func (s *Session) continueInBackground(file taskfile.Task, ask *approve.Place) e
 		a.Ask = nil
 	}
 	tc := s.call(jsonrpc.ID{}, file.Resume.Host, a, a)
-	var now *turn.Turn
-	tc.Durable, tc.Begun = true, func(begun *turn.Turn) { now = begun }
+	var begun *turn.Turn
+	tc.Durable, tc.Begun = true, func(t *turn.Turn) { begun = t }
 	_, err := s.server.Tools.Continue(s.ctx, tc, file.Resume.Turn, &file.Did, true)
 	if err != nil {
 		return err
 	}
-	if now == nil {
+	if begun == nil {
 		return tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}
-	(&task{session: s, file: file}).keep(now, now.Changed())
+	(&turnFile{session: s, task: file}).keepInBackground(begun, begun.Changed())
 	return nil
 }

@@ -183,6 +183,8 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 	c.session.pace.wait(ctx, c.peer, c.session.server.MaxUnread) // before the result, since the events already have the answer twice
 	if ctx.Err() == nil {
 		tc.Answered()
+	} else {
+		tc.GaveUp()
 	}
 	text, err := mcptypes.Encode(result) // the peer's encoder would keep several copies of a long one while it validates it
 	return json.RawMessage(text), err

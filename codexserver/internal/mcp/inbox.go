@@ -37,7 +37,7 @@ type question struct {
 	answer   stdjson.RawMessage // nil if the client cannot be asked
 }
 
-// requests returns the open questions for the client, which gets them now. The caller holds c.mu.
+// requests returns the open questions for the client, which gets them now. The caller holds the mutex.
 func (b *inbox) requests() modern.InputRequests {
 	requests := modern.InputRequests{}
 	for key, one := range b.open {
@@ -78,9 +78,9 @@ func (c *call) take(answers map[string]jsontext.Value) {
 // exchange opens the question of an elicitation/create request that build makes for the client, and waits for
 // its answer. A question that has no answer in time ends the call if the client is gone.
 func (c *call) exchange(ctx context.Context, build func(elicit.Client) (stdjson.RawMessage, error)) (*question, error) {
-	c.mu.Lock()
+	c.session.calls.mu.Lock()
 	client := c.client
-	c.mu.Unlock()
+	c.session.calls.mu.Unlock()
 	request, err := build(client)
 	if err == nil { // one that a client could not read would fail the whole result, and nobody would answer
 		err = new(modern.ElicitRequest).UnmarshalJSON(request)

@@ -6,7 +6,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -24,7 +23,7 @@ import (
 
 // parkOne returns a session with one call that waits for answers, and the state of the call.
 func parkOne() (*Session, *call, string) {
-	s := &Session{threads: &thread.Share{}, server: &Server{}, calls: calls{mu: new(sync.Mutex), parked: map[string]*call{}}}
+	s := &Session{threads: &thread.Share{}, server: &Server{}, calls: calls{parked: map[string]*call{}}}
 	c := &call{session: s, tool: "codex", digest: digest{1, 2, 3}, done: make(chan struct{})}
 	return s, c, s.calls.park(c)
 }
@@ -36,11 +35,11 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 	for n := range 3 * maxEnded {
 		c := &call{session: s, tool: "codex", done: make(chan struct{})}
 		if n%2 == 0 {
-			s.calls.end(c)
+			s.calls.end(c, nil)
 		}
 		last = s.calls.park(c)
 		if n%2 != 0 {
-			s.calls.end(c)
+			s.calls.end(c, nil)
 		}
 	}
 	if n := len(s.calls.parked); n != maxEnded+1 {
@@ -58,7 +57,7 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 func TestManyUnknownTasks(t *testing.T) {
 	tasks := NewTasks(taskfile.New(testenv.Home(t), nil), setting.Tasks{})
 	threads := thread.NewTable(nil, &approve.Options{}).Share("")
-	s := (&Server{Tools: tools.New(engine.TurnFunc(nil), nil), Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewSession(t.Context(), threads, nil)
+	s := (&Server{Tools: tools.New(engine.TurnFunc(nil), nil), Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewSession(t.Context(), threads, tools.NewTurns(t.Context()))
 	ours, theirs := jsonrpc.Pipe()
 	client := s.Connect(s, true, func() {})
 	peer := client.Peer(theirs, client.Handler(nil), jsonrpc.Hooks{})

@@ -115,9 +115,9 @@ func (c *call) serve(q *request) (any, error) {
 		defer late.Stop()
 	}
 	for {
-		c.mu.Lock()
+		c.session.calls.mu.Lock()
 		tasks := q.tasks && c.taskable
-		c.mu.Unlock()
+		c.session.calls.mu.Unlock()
 		wait, stop := q.ctx, context.CancelFunc(func() {})
 		if most > 0 && !tasks {
 			wait, stop = context.WithDeadlineCause(q.ctx, began.Add(most), tools.ErrLimit)
@@ -125,8 +125,8 @@ func (c *call) serve(q *request) (any, error) {
 		err := tools.Wait(wait, true, c)
 		stop()
 		switch {
-		case err == nil:
-			c.call.Answered()
+		case err == nil && q.ctx.Err() == nil:
+			c.toolCall.Answered()
 			return c.session.server.complete(c.result), nil
 		case errors.Is(err, tools.ErrAsks):
 			if tasks {
@@ -141,8 +141,9 @@ func (c *call) serve(q *request) (any, error) {
 			most = 0
 			c.passes()
 		default:
-			c.cancel(err)
+			c.cancel(context.Cause(q.ctx))
 			<-c.done
+			c.toolCall.GaveUp()
 			return c.session.server.complete(c.result), nil // sent unless the client cancelled
 		}
 	}
@@ -165,21 +166,21 @@ func (c *call) round(ctx context.Context, can bool) any {
 		return nil
 	}
 	text, asks := "", false
-	c.mu.Lock()
+	c.session.calls.mu.Lock()
 	turn, requests := c.turn, c.inbox.requests()
 	if asks = len(requests) > 0; asks {
 		if c.inbox.rounds++; c.inbox.rounds <= maxRounds {
 			text = c.session.calls.park(c)
 		}
 	}
-	c.mu.Unlock()
+	c.session.calls.mu.Unlock()
 	switch {
 	case !asks:
 		return nil
 	case text != "":
 		return &modern.InputRequiredResult{Meta: c.session.server.meta(), InputRequests: requests, RequestState: &text}
 	case turn != nil && c.session.server.Tools.Has("codex-wait"):
-		if r := c.call.Leave(); r != nil {
+		if r := c.toolCall.Leave(); r != nil {
 			c.update(func() { c.alone = true })
 			return c.session.server.complete(r)
 		}

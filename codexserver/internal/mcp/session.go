@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -31,8 +30,8 @@ type Session struct {
 	server  *Server
 	ctx     context.Context // of the turns
 	threads *thread.Share   // and the principal
-	clients *approve.Clients
-	turns   *tools.Seen
+	hosts   *approve.Hosts
+	turns   *tools.Turns
 	running sync.WaitGroup  // what outlives its request
 	present context.Context // until Leave
 	leave   context.CancelFunc
@@ -45,20 +44,17 @@ type Session struct {
 	known chan struct{} // closed when that continues here
 }
 
-// NewSession returns a session of the principal of threads, which must be closed. Its turns end with ctx.
-// With turns, unless nil, its turns in the background do not, and it finds those of the sessions that
-// share them.
-func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *tools.Seen) *Session {
-	turns = cmp.Or(turns, tools.NewSeen(ctx))
-	own := &Session{
+// NewSession returns a session of the principal of threads, which must be closed. The turns that its calls wait for end
+// with ctx, those in the background as turns says. It finds those of the sessions that share them.
+func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *tools.Turns) *Session {
+	session := &Session{
 		server: s, ctx: ctx, threads: threads, turns: turns,
-		open:  slots.NewLimit(maxLong, tooMany),
-		calls: calls{mu: turns.Mutex(), parked: map[string]*call{}, limit: slots.NewLimit(maxLong, "%d calls are unfinished, and no more may be; nothing was started")},
-		pace:  make(pace, 1), reads: make(chan struct{}, maxReads), known: make(chan struct{}),
+		open: slots.NewLimit(maxLong, tooMany), calls: calls{parked: map[string]*call{}, limit: slots.NewLimit(maxLong, unfinished)},
+		pace: make(pace, 1), reads: make(chan struct{}, maxReads), known: make(chan struct{}),
 	}
-	own.present, own.leave = context.WithCancel(context.Background())
-	own.clients = approve.NewClients(own.present, s.Asking)
-	return own
+	session.present, session.leave = context.WithCancel(context.Background())
+	session.hosts = approve.NewHosts(session.present, s.Asking)
+	return session
 }
 
 // Leave ends the calls that the client waits for. Tasks and turns in the background
@@ -143,5 +139,8 @@ func (s *Session) Later(r *jsonrpc.Request, answer func() (any, error)) {
 	})
 }
 
-// tooMany is the error for a request that would exceed a limit.
-const tooMany = "%d requests are under way; send this one again when one of them has ended or was cancelled"
+// The errors for a request and for a call that would exceed a limit.
+const (
+	tooMany    = "%d requests are under way; send this one again when one of them has ended or was cancelled"
+	unfinished = "%d calls are unfinished, and no more may be; nothing was started"
+)

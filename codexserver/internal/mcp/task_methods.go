@@ -31,7 +31,7 @@ func (s *Session) serveTask(q *request) (any, error) {
 		return nil, err
 	}
 	if t := s.live(id); t != nil {
-		return t.serve(q, params)
+		return s.answerTask(t, q, params)
 	}
 	leave, err := s.Enter()
 	if err != nil {
@@ -43,15 +43,25 @@ func (s *Session) serveTask(q *request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return t.serve(q, params)
+		return s.answerTask(t, q, params)
 	})
 	return nil, nil
 }
 
-// serve returns the state of the task, takes answers to its questions, of which it ignores unknown and answered keys, or
-// interrupts its turn without waiting for its end.
-func (t *task) serve(q *request, params map[string]jsontext.Value) (any, error) {
-	meta := t.session.server.meta()
+// task is a task for a client: a [liveTask] or a [filedTask].
+type task interface {
+	// seen returns the task for a client that can be asked, or not, and whether it has ended. Changed is closed when it may be
+	// another, nil for one of another process.
+	seen(can bool) (d modern.DetailedTask, over bool, changed <-chan struct{})
+	// take takes answers to its questions, and ignores unknown and answered keys.
+	take(answers map[string]jsontext.Value) error
+	// cancel interrupts its turn, without waiting for its end.
+	cancel() error
+}
+
+// answerTask answers a request about a task.
+func (s *Session) answerTask(t task, q *request, params map[string]jsontext.Value) (any, error) {
+	meta := s.server.meta()
 	switch q.rpc.Method {
 	case modern.TasksGet.Name():
 		d, _, _ := t.seen(q.canAsk)
@@ -59,32 +69,15 @@ func (t *task) serve(q *request, params map[string]jsontext.Value) (any, error) 
 	case modern.TasksUpdate.Name():
 		answers, err := members("/inputResponses", params["inputResponses"])
 		if err == nil {
-			err = t.act(func() { t.call.take(answers) })
+			err = t.take(answers)
 		}
 		return &modern.UpdateTaskResult{Meta: meta}, err
 	}
-	return &modern.CancelTaskResult{Meta: meta}, t.act(func() {
-		t.call.update(func() {
-			t.cancelled = true
-			t.call.turn.Stop() // no other process continues it
-		})
-		t.call.cancel(thread.ErrInterrupted)
-	})
-}
-
-// act changes a task that is not finished. Only the process that serves it can.
-func (t *task) act(change func()) error {
-	switch {
-	case t.call != nil:
-		change()
-	case t.owner == taskfile.Other:
-		return fmt.Errorf("process %d serves this task: only there can it be answered or cancelled", t.file.Server.PID)
-	}
-	return nil
+	return &modern.CancelTaskResult{Meta: meta}, t.cancel()
 }
 
 // find returns a task of the session's principal.
-func (s *Session) find(id string) (*task, error) {
+func (s *Session) find(id string) (task, error) {
 	for again := false; ; again = true {
 		if t := s.live(id); t != nil {
 			return t, nil
@@ -101,12 +94,12 @@ func (s *Session) find(id string) (*task, error) {
 		case !again && (owner == taskfile.Gone || owner == taskfile.Self):
 			s.continueAs(file, nil) // or another session does, or has
 		default:
-			return &task{session: s, file: file, owner: owner}, nil
+			return &filedTask{session: s, file: file, owner: owner}, nil
 		}
 	}
 }
 
-// status returns the status for a client that can be asked, or not. The caller holds c.mu.
+// status returns the status for a client that can be asked, or not. The caller holds the mutex.
 func (c *call) status(can bool) modern.TaskStatus {
 	if can && len(c.inbox.open) > 0 {
 		return modern.TaskStatusInputRequired
@@ -114,33 +107,71 @@ func (c *call) status(can bool) modern.TaskStatus {
 	return modern.TaskStatusWorking
 }
 
-// seen returns a task for a client that can be asked, or not, and whether it has ended. Changed is closed when it
-// may be another, nil for one of another process.
-func (t *task) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan struct{}) {
-	if t.call != nil {
-		t.call.mu.Lock()
-		defer t.call.mu.Unlock()
+func (t *liveTask) seen(can bool) (d modern.DetailedTask, over bool, changed <-chan struct{}) {
+	t.session.calls.mu.Lock()
+	defer t.session.calls.mu.Unlock()
+	if t.task.Finished() { // its file could not be written
+		return endedTask(&t.task), true, t.call.changed
 	}
+	shown := t.shared(t.call.turn.State().Line())
+	if t.call.status(can) == modern.TaskStatusInputRequired {
+		return shown.InputRequired(t.call.inbox.requests()), false, t.call.changed
+	}
+	return shown.Working(), false, t.call.changed
+}
+
+func (t *liveTask) take(answers map[string]jsontext.Value) error {
+	t.call.take(answers)
+	return nil
+}
+
+func (t *liveTask) cancel() error {
+	t.call.update(func() {
+		t.cancelled = true
+		t.call.turn.Stop() // no other process continues it
+	})
+	t.call.cancel(thread.ErrInterrupted)
+	return nil
+}
+
+// shared returns the members of the unfinished task that do not depend on its status. The caller holds the mutex.
+func (t *liveTask) shared(message string) modern.Task {
+	poll := int64(pollSeldom)
+	if time.Since(t.task.Created) < time.Minute || len(t.call.inbox.open) > 0 {
+		poll = pollOften
+	}
+	return sharedTask(&t.task, message, &poll)
+}
+
+// filedTask is a task that this process does not serve, as its file has it.
+type filedTask struct {
+	session *Session
+	file    taskfile.Task
+	owner   taskfile.Owner
+}
+
+func (t *filedTask) seen(bool) (d modern.DetailedTask, over bool, changed <-chan struct{}) {
 	f := t.file
-	expires := f.Expires()
-	switch {
-	case t.call != nil && !f.Finished():
-		now := t.shared(t.call.turn.State().Line())
-		if t.call.status(can) == modern.TaskStatusInputRequired {
-			return now.InputRequired(t.call.inbox.requests()), false, t.call.changed
-		}
-		return now.Working(), false, t.call.changed
-	case t.owner == taskfile.Other:
-		return t.shared(fmt.Sprintf("served by process %d: %s", f.Server.PID, plain.OneLine(f.Message, 0))).Working(), false, nil
-	case t.owner == taskfile.Gone:
+	switch t.owner {
+	case taskfile.Other:
+		words := fmt.Sprintf("served by process %d: %s", f.Server.PID, plain.OneLine(f.Message, 0))
+		return sharedTask(&f, words, new(int64(pollSeldom))).Working(), false, nil
+	case taskfile.Gone:
 		t.session.lose(&f)
 	}
-	ended := t.shared(plain.OneLine(f.Message, 0))
-	ended.PollIntervalMs, ended.TTLMs = nil, new(expires.Sub(f.Created).Milliseconds())
-	if f.Status == modern.TaskStatusCancelled {
-		return ended.Cancelled(), true, nil
+	return endedTask(&f), true, nil
+}
+
+func (t *filedTask) take(map[string]jsontext.Value) error { return t.served() }
+
+func (t *filedTask) cancel() error { return t.served() }
+
+// served fails if another process serves the task: only there can it be changed.
+func (t *filedTask) served() error {
+	if t.owner == taskfile.Other {
+		return fmt.Errorf("process %d serves this task: only there can it be answered or cancelled", t.file.Server.PID)
 	}
-	return ended.Completed(stdjson.RawMessage(f.Result)), true, nil
+	return nil
 }
 
 // How often a client should poll, in milliseconds. This delays each approval.
@@ -149,18 +180,22 @@ const (
 	pollSeldom = 2_000
 )
 
-// shared returns the members of an unfinished task that do not depend on its status. The
-// caller holds the mutex of its call, if it has one.
-func (t *task) shared(message string) modern.Task {
-	poll := int64(pollSeldom)
-	if t.call != nil && (time.Since(t.file.Created) < time.Minute || len(t.call.inbox.open) > 0) {
-		poll = pollOften
-	}
+// sharedTask returns the members of a task that do not depend on its status.
+func sharedTask(f *taskfile.Task, message string, poll *int64) modern.Task {
 	stamp := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 	return modern.Task{
-		TaskID: t.file.ID, CreatedAt: stamp(t.file.Created), LastUpdatedAt: stamp(t.file.Updated),
-		StatusMessage: &message, PollIntervalMs: &poll,
+		TaskID: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &message, PollIntervalMs: poll,
 	}
+}
+
+// endedTask returns a task that has ended, as its file has it.
+func endedTask(f *taskfile.Task) modern.DetailedTask {
+	ended := sharedTask(f, plain.OneLine(f.Message, 0), nil)
+	ended.TTLMs = new(f.Expires().Sub(f.Created).Milliseconds())
+	if f.Status == modern.TaskStatusCancelled {
+		return ended.Cancelled()
+	}
+	return ended.Completed(stdjson.RawMessage(f.Result))
 }
 
 // lose makes the file of a task whose server is gone, or was stopped, that of one that has ended.

@@ -32,10 +32,8 @@ type Attend struct {
 	// Keeps makes a thread that begins keep its events for the first listener, also those of later turns, and stay open
 	// however long nobody uses it: its client cannot resume it.
 	Keeps bool
-	// Turn is the turn, which the thread begins and ends. The start of a thread needs none.
+	// Turn is the turn, which the thread begins. The start of a thread needs none.
 	Turn *turn.Turn
-	// Ended is called when the turn has its result, and calls end, see [turn.Turn.End]. Default: it ends.
-	Ended func(end func())
 	// Submission is the id of the turn's events. Default: the thread's next id.
 	Submission string
 }

@@ -11,37 +11,49 @@ import (
 	"github.com/codexmcp/codexmcp/internal/stack"
 )
 
-// Begin queues a turn, without waiting, and runs it in a goroutine of its own when it is the first. It ends with life
-// at the latest, with an error of [turn.Turn.Wait]. In may continue a turn of a process that has ended, see
-// [protocol.TurnInput.Continue]. After the turn, when the next one may run, its diff is written into the transcript.
-func (t *Thread) Begin(life context.Context, a Attend, in protocol.TurnInput) *turn.Turn {
-	now := a.Turn
-	if now.Order.Thread == "" { // others may read it already
-		now.Order.Thread = t.ID()
+// Queued is a turn in the queue of its thread. Who queued it runs it, and ends it then.
+type Queued struct {
+	thread *Thread
+	seat   *seat
+	input  protocol.TurnInput
+}
+
+// Queue queues a turn, without waiting. It ends with life at the latest, with an error of [turn.Turn.Wait]. The input may
+// continue a turn of a process that has ended, see [protocol.TurnInput.Continue].
+func (t *Thread) Queue(life context.Context, a Attend, in protocol.TurnInput) Queued {
+	if a.Turn.Order.Thread == "" { // others may read it already
+		a.Turn.Order.Thread = t.ID()
 	}
-	now.Queue(life)
-	q := t.join(a)
-	go func() {
-		var err error
-		stack.Grow()
-		if stack.Guard(t.table.log, "a turn", func() error { err = t.run(q, in); return nil }) != nil {
-			err = &engine.TurnError{Message: "internal error: the turn panicked"}
+	a.Turn.Queue(life)
+	return Queued{t, t.join(a), in}
+}
+
+// Run runs the turn when it is the first, and makes its result, which [turn.Turn.End] publishes. Its diff is in the
+// transcript then, and the next turn may run. A panic of the engine is an error of the turn. Run is called at the
+// beginning of a goroutine.
+func (q Queued) Run() {
+	stack.Grow()
+	log := q.thread.table.log
+	var err error
+	if stack.Guard(log, "a turn", func() error { err = q.thread.run(q.seat, q.input); return nil }) != nil {
+		err = &engine.TurnError{Message: "internal error: the turn panicked"}
+	}
+	_ = stack.Guard(log, "the end of a turn", func() error {
+		if diff := q.seat.Turn.Conclude(err); diff != "" {
+			q.thread.kept.Changed(q.seat.number, diff)
 		}
-		_ = stack.Guard(t.table.log, "the end of a turn", func() error {
-			now.End(err, func(diff string, end func()) {
-				if diff != "" {
-					t.kept.Changed(q.number, diff)
-				}
-				if a.Ended == nil {
-					end()
-				} else {
-					a.Ended(end)
-				}
-			})
-			return nil
-		})
+		return nil
+	})
+}
+
+// Begin queues a turn, as [Thread.Queue] does, and runs and ends it in a goroutine of its own.
+func (t *Thread) Begin(life context.Context, a Attend, in protocol.TurnInput) *turn.Turn {
+	q := t.Queue(life, a, in)
+	go func() {
+		q.Run()
+		a.Turn.End()
 	}()
-	return now
+	return a.Turn
 }
 
 // run waits until the turn is the first, then runs it.
@@ -102,20 +114,20 @@ func (t *Thread) Steer(ctx context.Context, items []protocol.InputItem) error {
 		return &engine.RefusedError{Err: errors.New("this engine takes no message while a turn runs")}
 	}
 	t.mu.Lock()
-	now := t.queue.running()
-	if now != nil && now.checks.waits() { // such as for the result of the check
+	running := t.queue.running()
+	if running != nil && running.checks.waits() { // such as for the result of the check
 		defer t.mu.Unlock()
-		now.checks.letters = append(now.checks.letters, items...)
+		running.checks.letters = append(running.checks.letters, items...)
 		t.submit()
 		return nil
 	}
 	t.mu.Unlock()
-	if now == nil {
+	if running == nil {
 		return engine.ErrNoTurn
 	}
 	select {
-	case <-now.Turn.Started():
-	case <-now.left:
+	case <-running.Turn.Started():
+	case <-running.left:
 		return engine.ErrNoTurn
 	case <-ctx.Done():
 		return context.Cause(ctx)

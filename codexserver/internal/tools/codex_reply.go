@@ -112,6 +112,6 @@ func (a *replyArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallTool
 		c.asked = c.attach(others[0])
 	}
 	// A caller that goes on with the thread asks for the turn that follows those whose calls were given up.
-	c.read = append(c.read, c.Turns.all(func(t *begun) bool { return t.isOf(c.named) && !t.answered && !t.background })...)
+	c.reads(c.Turns.all(func(t *begun) bool { return t.isOf(c.named) && !t.answered && !t.background })...)
 	return c.run(ctx, b, th, attend, in), nil
 }

@@ -136,7 +136,7 @@ func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*begun) *mcpt
 			line = hint(t.ThreadID(), &did.TurnResult, did.More || t.Order.Shows && r.Content != did.Content)
 			more = notDone(&did)
 			add(r, jsontext.Value(did.JSON(most)))
-			c.read = append(c.read, t)
+			c.reads(t)
 		} else {
 			add(r, r)
 		}

@@ -17,9 +17,9 @@ func (t *Table) Continues() bool {
 // CanContinue returns why no turn can be continued now, or nil, if turns are continued at all.
 func (t *Table) CanContinue(ctx context.Context) error { return t.traits.CanContinue(ctx) }
 
-// Continue opens the thread of a turn that another process has left, and begins the rest of the turn, as [Table.Begin]
-// does; in the background codex-wait has the result. Before is the last [turn.Turn.Resume], and did the last
-// [turn.Turn.Did]. If Continue fails, another process may still continue the turn.
+// Continue opens the thread of a turn that another process has left, and begins the rest of the turn. It returns nil if
+// [Call.Result] waits for that; in the background codex-wait has the result. Before is the last [turn.Turn.Resume], and
+// did the last [turn.Turn.Did]. If Continue fails, another process may still continue the turn.
 func (t *Table) Continue(ctx context.Context, c *Call, before turn.Resume, did *protocol.TurnResult, background bool) (r *mcptypes.CallToolResult, err error) {
 	if before.Began.IsZero() {
 		before.Began = time.Now()

@@ -31,7 +31,7 @@ import (
 type Call struct {
 	// Threads are the threads that the client holds, Turns its turns.
 	Threads *thread.Share
-	Turns   *Seen
+	Turns   *Turns
 	// Awaited is who attends the turn that the call waits for, and Background others. Background asks nobody
 	// if the client gets its questions in results of calls, so that only a call that waits can ask.
 	// Submission is the request's id as text, for the first turn of a thread.
@@ -43,8 +43,6 @@ type Call struct {
 	Until context.Context
 	// Begun, unless nil, is called when the call has a thread and its turn is about to be queued.
 	Begun func(*turn.Turn)
-	// Ended, unless nil, is called with the result of a call for whose turn [Table.Begin] did not wait.
-	Ended func(*mcptypes.CallToolResult)
 	// Durable is true if another process may continue the turn when this one is killed.
 	Durable bool
 	// Kept, unless nil, is called when a turn begins in the background or goes there, before the call is answered.
@@ -67,13 +65,29 @@ type Call struct {
 // Roots returns the folders that a client works in, for which it may be asked. Nil means that it has none.
 type Roots = func(context.Context) []string
 
-// Answered records that the client has the results that the call returns. If the client no
-// longer waits for a call, its results are kept for the next one.
+// reads records that the call returns the result of a turn.
+func (c *Call) reads(turns ...*begun) {
+	c.Turns.mu.Lock()
+	defer c.Turns.mu.Unlock()
+	c.read = append(c.read, turns...)
+}
+
+// Answered records that the client has the results that the call returns.
 func (c *Call) Answered() {
 	c.Turns.mu.Lock()
 	defer c.Turns.mu.Unlock()
 	for _, t := range c.read { // all share the mutex
 		t.answered = true
+	}
+}
+
+// GaveUp records that the client waits for the call no longer, unless it was answered: the results are kept for the next
+// call.
+func (c *Call) GaveUp() {
+	c.Turns.mu.Lock()
+	defer c.Turns.mu.Unlock()
+	if c.begun != nil {
+		c.begun.callerGone = true
 	}
 }
 
@@ -226,14 +240,14 @@ func (t *Table) Instructions() string {
 // Call calls a tool. It returns an error result for wrong arguments, an unknown tool and a
 // turn that fails.
 func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
-	if r := t.Begin(ctx, c, name, arguments); r != nil {
+	if r := t.begin(ctx, c, name, arguments); r != nil {
 		return r
 	}
-	return c.wait(ctx)
+	return c.Result(ctx)
 }
 
-// Begin is Call without the wait for a turn that the call began. It then returns nil, and [Call.Ended] gets the result.
-func (t *Table) Begin(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
+// begin is Call without the wait for a turn that the call began. It then returns nil.
+func (t *Table) begin(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
 	one := find(t.tools, name)
 	if one.name == "" {
 		return failure("", fmt.Sprintf("unknown tool %q", name))
@@ -274,7 +288,7 @@ func (c *Call) enter(ctx context.Context) (err error) {
 
 // sweep removes from the home, once and in the background, with the turns of a client, what is not needed any more:
 // private git folders of processes that were killed.
-func (t *Table) sweep(ts *Seen) {
+func (t *Table) sweep(ts *Turns) {
 	scratch, log := t.options.Report.Scratch, t.options.Report.Logger
 	if scratch.Dir == "" {
 		return

@@ -41,7 +41,7 @@ func (c *Call) revive(ctx context.Context, id string, cfg protocol.Config, a thr
 	return th, nil
 }
 
-// run begins a turn of a thread. It returns nil if the call waits for it, see [Table.Begin].
+// run begins a turn of a thread. It returns nil if the call waits for it, see [Call.Result].
 func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.Attend, in protocol.TurnInput) *mcptypes.CallToolResult {
 	b.thread, b.Order.Thread = th, th.ID()
 	background := b.background
@@ -67,20 +67,14 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 	if c.Begun != nil {
 		c.Begun(b.Turn)
 	}
-	c.Turns.running.Add(1)
-	a.Ended = func(end func()) {
-		defer b.owner.running.Done()
-		leave()
-		c.asked()
-		b.owner.ended(b, end, ctx.Err() != nil)
-		if c.Ended != nil && !background {
-			r := Broken()
-			defer func() { c.Ended(r) }()
-			r = b.answer()
-		}
-	}
 	in.Key = b.Order.Key
-	th.Begin(life, a, in)
+	queued := th.Queue(life, a, in)
+	c.Turns.running.Go(func() {
+		queued.Run()
+		leave() // before the client has the result, and begins the next turn
+		c.asked()
+		b.owner.end(b)
+	})
 	if background {
 		return b.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
 	}
@@ -90,14 +84,18 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 	return nil
 }
 
-// wait waits for the turn of the call, and returns its result.
-func (c *Call) wait(ctx context.Context) *mcptypes.CallToolResult {
+// Result waits for the turn of the call, and returns its result.
+func (c *Call) Result(ctx context.Context) *mcptypes.CallToolResult {
 	if errors.Is(Wait(c.until(ctx), false, c.begun), ErrLimit) {
 		if r := c.Leave(); r != nil {
 			return r
 		}
 	}
+	if ctx.Err() != nil {
+		c.GaveUp()
+	}
 	<-c.begun.Done() // a call that was cancelled says how its turn ended
+	c.reads(c.begun)
 	return c.begun.answer()
 }
 
@@ -107,14 +105,8 @@ func (c *Call) Leave() *mcptypes.CallToolResult {
 	if !c.detach() {
 		return nil
 	}
-	r := c.begun.still(c)
 	c.asked()
-	if r == nil {
-		c.Turns.mu.Lock()
-		defer c.Turns.mu.Unlock()
-		c.read = append(c.read, c.begun)
-	}
-	return r
+	return c.begun.still(c)
 }
 
 // detach moves the turn of the call to the background, where codex-wait has its result. It returns false if there already

@@ -56,7 +56,7 @@ func bench(t *testing.T) *Call {
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	share := thread.NewTable(e, &approve.Options{}).Share("")
-	c := &Call{table: New(e, nil), Threads: share, Turns: NewSeen(ctx)}
+	c := &Call{table: New(e, nil), Threads: share, Turns: NewTurns(ctx)}
 	t.Cleanup(func() {
 		stop()
 		c.Turns.Wait()
@@ -74,13 +74,14 @@ func (c *Call) begin(t *testing.T, prompt string, background bool) (*begun, *mcp
 	return c.beginIn(t.Context(), th, prompt, background)
 }
 
-// beginIn begins a turn of a thread.
+// beginIn begins a turn of a thread. The client has the result.
 func (c *Call) beginIn(ctx context.Context, th *thread.Thread, prompt string, background bool) (*begun, *mcptypes.CallToolResult) {
 	c.leave = func() {}
 	b, a := c.newTurn(background)
 	r := c.run(ctx, b, th, a, protocol.TurnInput{Items: protocol.TextInput(prompt)})
 	if r == nil {
-		r = c.wait(ctx)
+		r = c.Result(ctx)
+		c.Answered()
 	}
 	return b, r
 }
@@ -237,11 +238,11 @@ func TestSharedTurns(t *testing.T) {
 		keeper, next := table.Share(""), table.Share("")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		first := NewSharedSeen(ctx, keeper)
+		first := NewSharedTurns(ctx, keeper)
 		client := table.Share("")
 		c = &Call{table: c.table, Threads: client, Turns: first.Share(ctx, false)}
 		other := first.Share(ctx, true)
-		if first.Working() != nil || !first.Stays() || NewSeen(ctx).Stays() {
+		if first.Working() != nil || !first.Stays() || NewTurns(ctx).Stays() {
 			t.Error("before the first turn")
 		}
 		j, _ := c.begin(t, "wait", true)
@@ -370,7 +371,7 @@ func TestCanContinue(t *testing.T) {
 
 // TestUnknownNames checks which tools refuse unknown arguments.
 func TestUnknownNames(t *testing.T) {
-	table, turns := New(engine.TurnFunc(nil), nil), NewSharedSeen(t.Context(), nil)
+	table, turns := New(engine.TurnFunc(nil), nil), NewSharedTurns(t.Context(), nil)
 	for arguments, want := range map[string]string{
 		`{"second":1}`: "did you mean seconds?", `{"Seconds":1}`: "did you mean seconds?", `{"seconds":1,"x/y":[]}`: "/x~1y: the arguments are",
 	} {

@@ -46,9 +46,9 @@ func (t *Turn) Result() Result {
 	return *t.result
 }
 
-// conclude makes the result of a turn that ends with err, and has changed what was found, under the lock: Order.Read must not
-// call the turn.
-func (t *Turn) conclude(err error, found *changes.Found) *Result {
+// conclude makes the result of a turn that ends with err and has changed what was found. It holds the lock, so Order.Read
+// must not call the turn.
+func (t *Turn) conclude(err error, found *changes.Found) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.folder.found = found; !t.time.began.IsZero() {
@@ -98,7 +98,7 @@ func (t *Turn) conclude(err error, found *changes.Found) *Result {
 		r.More = r.Texts[0] != answer
 	}
 	r.TurnResult = did
-	return r
+	t.concluded = r
 }
 
 // told returns, for a caller that holds t.mu, how a turn ended, and the answer or why there is none. Hidden is for the structured content

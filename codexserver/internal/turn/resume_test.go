@@ -21,7 +21,7 @@ import (
 // TestAbortWithoutReason: the error of an engine need not say why the turn was aborted.
 func TestAbortWithoutReason(t *testing.T) {
 	w := turn.New(changes.Options{})
-	w.End(&engine.AbortError{}, nil)
+	end(w, &engine.AbortError{})
 	if got := w.Result().Content; got != "Turn aborted: interrupted" {
 		t.Errorf("it says %q", got)
 	}

@@ -42,28 +42,29 @@ type Turn struct {
 	started chan struct{} // closed when the engine has reported the start
 	done    chan struct{} // closed when the turn has ended
 
-	mu       sync.Mutex
-	ctx      context.Context         // ends with the turn at the latest; nil before it is queued
-	stop     context.CancelCauseFunc // ends ctx
-	cause    error                   // why it was interrupted before it was queued
-	place    place
-	time     span
-	status   protocol.TurnStatus // "" while the turn is queued
-	err      error               // with which it ended
-	result   *Result             // nil before the end
-	now      moment
-	answer   answer
-	commands commands
-	refused  []protocol.Refusal
-	failed   failures
-	dropped  protocol.Truncated // how much of the lists is no longer kept
-	plan     []protocol.PlanStep
-	tokens   tokens
-	remarks  []string // for the caller
-	missing  []protocol.Missing
-	folder   folder
-	check    check
-	form     form
+	mu        sync.Mutex
+	ctx       context.Context         // ends with the turn at the latest; nil before it is queued
+	stop      context.CancelCauseFunc // ends ctx
+	cause     error                   // why it was interrupted before it was queued
+	place     place
+	time      span
+	status    protocol.TurnStatus // "" while the turn is queued
+	err       error               // with which it ended
+	concluded *Result             // nil before [Turn.Conclude] has made it
+	result    *Result             // nil before the end
+	now       moment
+	answer    answer
+	commands  commands
+	refused   []protocol.Refusal
+	failed    failures
+	dropped   protocol.Truncated // how much of the lists is no longer kept
+	plan      []protocol.PlanStep
+	tokens    tokens
+	remarks   []string // for the caller
+	missing   []protocol.Missing
+	folder    folder
+	check     check
+	form      form
 }
 
 // span is when the turn ran.
@@ -239,17 +240,16 @@ func (t *Turn) Ready(m protocol.EventMsg) {
 	before.Ready()
 }
 
-// End ends the turn with the error of [engine.Conversation] Turn. It compares the folder with how it was
-// before, for a bounded time, and makes the result. Last, unless nil, is called then, with the diff, and calls end: from
-// then on the turn has ended. Later calls are ignored.
-func (t *Turn) End(err error, last func(diff string, end func())) {
+// Conclude makes the result of the turn from the error of [engine.Conversation] Turn. It compares the folder with how it
+// was before, for a bounded time, and returns the diff. [Turn.End] must follow. Later calls are ignored.
+func (t *Turn) Conclude(err error) (diff string) {
 	if safefile.IsFull(err) {
 		_ = t.folder.options.Room.Release() // of what is closed, nothing needs to be written
 	}
 	t.mu.Lock()
 	if t.status == ending || t.over() {
 		t.mu.Unlock()
-		return
+		return ""
 	}
 	if err == nil && t.Order.Budget.bounds() && t.tokens.used() == 0 {
 		t.remark("The budget of tokens was not held: the model's provider does not count them.")
@@ -260,30 +260,26 @@ func (t *Turn) End(err error, last func(diff string, end func())) {
 	}
 	t.status, t.err = ending, err
 	t.mu.Unlock()
-	var result *Result
-	var found changes.Found
-	defer func() { // also after a panic
-		if last == nil {
-			t.end(result)
-		} else {
-			last(found.Diff, func() { t.end(result) })
-		}
-	}()
-	found = before.After(did) // which alone has the patches from now on
-	result = t.conclude(err, &found)
+	found := before.After(did) // which alone has the patches from now on
+	t.conclude(err, &found)
+	return found.Diff
 }
 
 // over reports whether the turn has ended. The caller holds t.mu.
 func (t *Turn) over() bool { return t.result != nil }
 
-// end ends the turn with its result, nil if that cannot be made.
-func (t *Turn) end(r *Result) {
+// End ends the turn with the result that [Turn.Conclude] has made. If that panicked, the result says so. Later calls are
+// ignored.
+func (t *Turn) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if r == nil {
-		r = broken(t.Order.Thread)
+	if t.over() {
+		return
 	}
-	t.result, t.status, t.Order.Read = r, r.Status, nil // the turn may be kept for long
+	if t.result = t.concluded; t.result == nil {
+		t.result = broken(t.Order.Thread)
+	}
+	t.status, t.Order.Read = t.result.Status, nil // the turn may be kept for long
 	t.now.questions = nil
 	if t.stop != nil {
 		t.stop(nil)

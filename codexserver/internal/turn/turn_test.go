@@ -156,7 +156,7 @@ func TestTurn(t *testing.T) {
 		}, did); diff != "" {
 			t.Errorf("what it did (-want +got):\n%s", diff)
 		}
-		w.End(nil, nil)
+		end(w, nil)
 		said := w.Result().Said
 		must.Equal(t, "what it said", turn.Said{Text: "hello", Lacks: "it is cut", Coming: "by", Last: "hello"}, said)
 		must.Equal(t, "its tokens", protocol.Tokens{Input: 5, Output: 2}, w.So().Usage.Turn)
@@ -284,7 +284,7 @@ func TestWhyStandsOnce(t *testing.T) {
 		r := &approval.Request{Subject: approval.Command{Command: []string{"rm", "x"}}}
 		w.Open(r)
 		w.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied}, Remarks: []string{remark}})
-		w.End(nil, nil)
+		end(w, nil)
 		must.Equal(t, remark, want, w.Result().Refused[0].Why)
 	}
 }
@@ -306,7 +306,7 @@ func TestTurnIsBounded(t *testing.T) {
 	for _, delta := range []string{strings.Repeat("x", 1<<20-1), "yy", "z"} {
 		w.Add("", transcript.New(""), protocol.AgentMessageDelta{Delta: delta})
 	}
-	w.End(nil, nil)
+	end(w, nil)
 	must.Equal(t, "the end of the message, at its bytes", 1<<20-1, strings.Index(w.Result().Said.Coming+"|", "yy|"))
 }
 
@@ -347,7 +347,7 @@ func TestRerouted(t *testing.T) {
 	if diff := cmp.Diff(want, did.Rerouted); diff != "" || did.Model != "m20" {
 		t.Errorf("the model is %s; the changes (-want +got):\n%s", did.Model, diff)
 	}
-	w.End(nil, nil)
+	end(w, nil)
 	must.Equal(t, "the text that counts", "", w.Result().Said.Coming)
 	must.Equal(t, "the remarks, and the first one", "16: m1 of p\\n answers from now on, in place of m0: its limit.", fmt.Sprintf("%d: %s", len(w.Result().Texts)-1, w.Result().Texts[1]))
 }
@@ -362,7 +362,7 @@ func TestMissing(t *testing.T) {
 	}
 	want := []protocol.Missing{{Server: "db", Why: "too slow"}, {Server: "web", Why: `exit status\n2`}}
 	must.Equal(t, "missing while it runs", want, w.So().Missing)
-	w.End(nil, nil)
+	end(w, nil)
 	did := w.Result()
 	must.Equal(t, "missing", want, did.Missing)
 	if len(did.Texts) != 1 || strings.Contains(string(did.JSON(1<<20)), `"missing":[]`) {
@@ -370,7 +370,7 @@ func TestMissing(t *testing.T) {
 	}
 	none := turn.New(changes.Options{})
 	none.Begin(t.Context(), protocol.SessionConfigured{}, nil)
-	none.End(nil, nil)
+	end(none, nil)
 	if r := none.Result(); strings.Contains(string(r.JSON(1<<20)), "missing") {
 		t.Errorf("%s", r.JSON(1<<20))
 	}

@@ -34,7 +34,14 @@ func (r *recorder) Event(m protocol.EventMsg) { r.Turn.Add("", r.log, m) }
 func (r *recorder) Asked(q *approval.Request) { r.Turn.Open(asked(q)) }
 
 func (r *recorder) End(err error) {
-	r.Turn.End(err, func(diff string, end func()) { r.diff = diff; end() })
+	r.diff = r.Conclude(err)
+	r.Turn.End()
+}
+
+// end ends a turn with an error, as its thread does.
+func end(t *turn.Turn, err error) {
+	t.Conclude(err)
+	t.End()
 }
 
 func (r *recorder) Decided(q *approval.Request, d approval.Decision) { r.Turn.Decided(asked(q), d) }

@@ -24,9 +24,9 @@ const (
 	maxAnswered = 16
 )
 
-// Seen has the turns that tools run for one client and who has read which result. It finds those of the clients that it
+// Turns has the turns that tools run for one client, and who has read which result. It finds those of the clients that it
 // shares them with. It is safe for concurrent use.
-type Seen struct {
+type Turns struct {
 	*common
 	ctx     context.Context // of the turns in the background
 	running *sync.WaitGroup // of this client, or of all that are one user
@@ -38,43 +38,43 @@ type Seen struct {
 type common struct {
 	keeper atomic.Pointer[thread.Share] // holds the threads of turns in the background; nil leaves that to their clients
 
-	mu      sync.Mutex // also guards who gets the results of the turns; it is held before that of a turn
-	list    []*begun   // in order of creation
-	clients int        // that share them, see [Seen.Share]
+	// mu also guards who gets the results of the turns. It is held before the lock of a turn. Whoever holds it must not wait
+	// for that of a thread or of a share.
+	mu      sync.Mutex
+	list    []*begun // in order of creation
+	clients int      // that share them, see [Turns.Share]
 }
 
-// NewSeen returns the turns of a client. Those in the background end with ctx.
-func NewSeen(ctx context.Context) *Seen { return &Seen{&common{}, ctx, &sync.WaitGroup{}, false} }
+// NewTurns returns the turns of a client. Those in the background end with ctx.
+func NewTurns(ctx context.Context) *Turns { return &Turns{&common{}, ctx, &sync.WaitGroup{}, false} }
 
-// NewSharedSeen is NewSeen for the first of several clients, see [Seen.Share]. Turns in the
+// NewSharedTurns is NewTurns for the first of several clients, see [Turns.Share]. Turns in the
 // background outlive their client; keeper holds their threads.
-func NewSharedSeen(ctx context.Context, keeper *thread.Share) *Seen {
-	ts := NewSeen(ctx)
+func NewSharedTurns(ctx context.Context, keeper *thread.Share) *Turns {
+	ts := NewTurns(ctx)
 	ts.shared = true
 	ts.keeper.Store(keeper)
 	return ts
 }
 
-// Mutex returns what guards who has read which result. It may guard the calls that wait for the turns, too. Whoever holds
-// it must not wait for the lock of a thread, under which the events of its turn may wait for this one, or of a share.
-func (ts *Seen) Mutex() *sync.Mutex { return &ts.mu }
-
 // Rekeep lets another share hold the threads of turns in the background from now on, and returns
 // the one that did.
-func (ts *Seen) Rekeep(keeper *thread.Share) (before *thread.Share) { return ts.keeper.Swap(keeper) }
+func (ts *Turns) Rekeep(keeper *thread.Share) (before *thread.Share) { return ts.keeper.Swap(keeper) }
 
-// begun is a turn that a tool began for a client.
+// begun is a turn that a tool began for a client. Its end changes nothing about who has the result: who reads it, or gives
+// up waiting for it, records that.
 type begun struct {
 	*turn.Turn
 	thread *thread.Thread
-	owner  *Seen // of the client that began the turn
-	polled bool  // that client may get the result of a task
+	owner  *Turns // of the client that began the turn
+	polled bool   // that client may get the result of a task
 
 	// The mutex of the owner guards these.
-	background bool             // codex-wait has the result
-	answered   bool             // a caller has the result; without background, the call had given up at the end if not
-	follows    func() bool      // ends that the turn ends with its call, or those in the background, unless its life does so
-	places     map[*Seen]func() // how clients leave that are asked besides the owner's
+	background bool              // codex-wait has the result
+	callerGone bool              // the call that waited for the result has ended without it
+	answered   bool              // a caller has the result
+	follows    func() bool       // ends that the turn ends with its call, or those in the background, unless its life does so
+	places     map[*Turns]func() // how clients leave that are asked besides the owner's
 }
 
 // over reports whether the turn has ended.
@@ -90,9 +90,9 @@ func (b *begun) inBackground() bool {
 // isOf reports whether the turn is one of the thread with an id.
 func (b *begun) isOf(id string) bool { return thread.CanonicalID(b.ThreadID()) == id }
 
-// Share returns the turns of another client, until [Seen.Leave]. Those in the background end with ctx. Each of
+// Share returns the turns of another client, until [Turns.Leave]. Those in the background end with ctx. Each of
 // the two finds the turns of the other by the ids of their threads. Apart clients do not wait for those of the other.
-func (ts *Seen) Share(ctx context.Context, apart bool) *Seen {
+func (ts *Turns) Share(ctx context.Context, apart bool) *Turns {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.clients++
@@ -100,11 +100,11 @@ func (ts *Seen) Share(ctx context.Context, apart bool) *Seen {
 	if apart {
 		running = &sync.WaitGroup{}
 	}
-	return &Seen{ts.common, ctx, running, false}
+	return &Turns{ts.common, ctx, running, false}
 }
 
-// Leave reports that a client of [Seen.Share] has gone and its turns have ended, and returns whether it was the last one.
-func (ts *Seen) Leave() (last bool) {
+// Leave reports that a client of [Turns.Share] has gone and its turns have ended, and returns whether it was the last one.
+func (ts *Turns) Leave() (last bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.clients--
@@ -113,11 +113,11 @@ func (ts *Seen) Leave() (last bool) {
 
 // Wait waits for the turns of the client, and of those that share them and are not apart. They end by themselves, or with
 // their context.
-func (ts *Seen) Wait() { ts.running.Wait() }
+func (ts *Turns) Wait() { ts.running.Wait() }
 
 // Working says, for a person, which turns of the clients are running or queued: the thread, the folder, and what
 // the turn does. The oldest one is the first.
-func (ts *Seen) Working() (all []string) {
+func (ts *Turns) Working() (all []string) {
 	for _, t := range ts.all(func(t *begun) bool { return !t.over() }) {
 		all = append(all, fmt.Sprintf("%s in %s: %s", t.ThreadID(), plain.Short(t.thread.Info().Cwd, plain.MaxPath), t.State().Line()))
 	}
@@ -126,7 +126,7 @@ func (ts *Seen) Working() (all []string) {
 
 // of returns the first turn of a thread whose result no caller has. If there is none, it
 // returns the last turn of the thread, or nil.
-func (ts *Seen) of(id string) (t *begun) {
+func (ts *Turns) of(id string) (t *begun) {
 	read := true
 	ts.all(func(other *begun) bool {
 		if read && other.isOf(id) {
@@ -137,39 +137,42 @@ func (ts *Seen) of(id string) (t *begun) {
 	return t
 }
 
-// all returns the turns for which is returns true, or nil.
-func (ts *Seen) all(is func(*begun) bool) []*begun {
+// all returns the turns that are wanted, or nil.
+func (ts *Turns) all(wanted func(*begun) bool) []*begun {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return ts.which(is)
+	return ts.which(wanted)
 }
 
 // which is all under the mutex.
-func (ts *Seen) which(is func(*begun) bool) (which []*begun) {
+func (ts *Turns) which(wanted func(*begun) bool) (turns []*begun) {
 	for _, t := range ts.list {
-		if is(t) {
-			which = append(which, t)
+		if wanted(t) {
+			turns = append(turns, t)
 		}
 	}
-	return which
+	return turns
 }
 
 // unread returns the turns of the client that no call waits for and whose result no caller has, one for each
 // thread.
-func (ts *Seen) unread() []*begun {
+func (ts *Turns) unread() []*begun {
 	threads := map[string]bool{}
 	return ts.all(func(t *begun) bool {
-		is := t.owner == ts && !t.answered && (t.background || t.over()) && !threads[t.ThreadID()]
-		threads[t.ThreadID()] = threads[t.ThreadID()] || is
-		return is
+		left := t.background || t.callerGone && t.over()
+		if t.owner != ts || t.answered || !left || threads[t.ThreadID()] {
+			return false
+		}
+		threads[t.ThreadID()] = true
+		return true
 	})
 }
 
 // Stays reports whether turns in the background outlive their client.
-func (ts *Seen) Stays() bool { return ts.keeper.Load() != nil }
+func (ts *Turns) Stays() bool { return ts.keeper.Load() != nil }
 
 // add adds a turn. It returns false if too many run in the background.
-func (ts *Seen) add(t *begun) bool {
+func (ts *Turns) add(t *begun) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if t.background && ts.full() {
@@ -180,22 +183,21 @@ func (ts *Seen) add(t *begun) bool {
 }
 
 // full reports whether no more turns may run in the background. ts.mu is held.
-func (ts *Seen) full() bool {
+func (ts *Turns) full() bool {
 	return len(ts.which(func(t *begun) bool { return t.owner == ts && t.background && !t.over() })) >= maxRunning
 }
 
-// ended ends a turn by end, and keeps it. It removes the oldest ones if there are too many, and those of
-// the same thread that were answered. Lost is true if the caller gave up before.
-func (ts *Seen) ended(t *begun, end func(), lost bool) {
+// end ends a turn that has its result, and keeps it. It removes the oldest ones if there are too many, and those of the
+// same thread whose results callers have.
+func (ts *Turns) end(t *begun) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	for _, leave := range t.places {
 		leave()
 	}
 	t.follows()
-	end()
+	t.End()
 	id := thread.CanonicalID(t.ThreadID())
-	t.answered = t.answered || !t.background && !lost
 	all, answered := 0, 0
 	slices.Reverse(ts.list)
 	ts.list = slices.DeleteFunc(ts.list, func(other *begun) bool {
@@ -203,11 +205,11 @@ func (ts *Seen) ended(t *begun, end func(), lost bool) {
 			return false
 		}
 		all++
-		if other.background || !other.answered {
+		if other.background || !other.answered && other != t {
 			return all > maxEnded
 		}
-		answered++
-		return all > maxEnded || answered > maxAnswered || other != t && other.isOf(id)
+		answered++ // t is about to be
+		return all > maxEnded || other != t && (answered > maxAnswered || other.isOf(id))
 	})
 	slices.Reverse(ts.list)
 }
@@ -241,7 +243,7 @@ func (c *Call) attach(t *begun) (leave func()) {
 	defer t.owner.mu.Unlock()
 	if t.places[c.Turns] == nil && !t.over() {
 		if t.places == nil {
-			t.places = map[*Seen]func(){}
+			t.places = map[*Turns]func(){}
 		}
 		t.places[c.Turns] = t.thread.Attach(&only)
 	}
