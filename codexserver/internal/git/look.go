@@ -335,11 +335,20 @@ func (m *mirror) copyIndex() (written time.Time, err error) {
 		return written, err
 	}
 	parts, err := os.ReadDir(m.gitDir)
+	if err != nil {
+		return written, err
+	}
 	for _, part := range parts {
-		if strings.HasPrefix(part.Name(), "sharedindex.") && part.Type().IsRegular() {
-			err = cmp.Or(err, os.Symlink(filepath.Join(m.gitDir, part.Name()), filepath.Join(m.folder(), part.Name())))
+		if !strings.HasPrefix(part.Name(), "sharedindex.") || !part.Type().IsRegular() {
+			continue
+		}
+		if err := os.Symlink(filepath.Join(m.gitDir, part.Name()), filepath.Join(m.folder(), part.Name())); err != nil {
+			return written, err
 		}
 	}
-	own := filepath.Join(m.scratch, "index")
-	return info.ModTime(), cmp.Or(err, os.WriteFile(own, data, 0o600), os.Chtimes(own, info.ModTime(), info.ModTime()))
+	index := filepath.Join(m.scratch, "index")
+	if err := os.WriteFile(index, data, 0o600); err != nil {
+		return written, err
+	}
+	return info.ModTime(), os.Chtimes(index, info.ModTime(), info.ModTime())
 }

@@ -171,7 +171,9 @@ func (m *mirror) fill(ctx context.Context) (err error) {
 		m.confined, err = m.programs.Confine(m.scratch)
 	}
 	for _, dir := range []string{"info", "objects/info"} {
-		err = cmp.Or(err, os.MkdirAll(filepath.Join(m.folder(), dir), 0o700))
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(m.folder(), dir), 0o700)
+		}
 	}
 	head, line := "ref: refs/heads/.none", endsOnly
 	switch {
@@ -196,10 +198,13 @@ func (m *mirror) fill(ctx context.Context) (err error) {
 	if err == nil {
 		err = m.readSettings(ctx)
 	}
+	if err != nil {
+		return err
+	}
 	if config, statErr := os.Stat(filepath.Join(m.commonDir, "config")); statErr == nil && config.Mode()&0o111 == 0 {
 		m.settings["core.filemode"] = "true" // modes count if the file system keeps them: else git's own files seem to be programs
 	}
-	return cmp.Or(err, m.put("config", m.config()))
+	return m.put("config", m.config())
 }
 
 // put writes a file of the mirror.
@@ -213,13 +218,19 @@ func (m *mirror) share() error {
 		return err
 	}
 	var err error
-	m.attributes, err = m.small("info/attributes")
+	if m.attributes, err = m.small("info/attributes"); err != nil {
+		return err
+	}
 	for _, s := range shared {
-		if to := filepath.Join(m.commonDir, s.name); exists(to) {
-			err = cmp.Or(err, os.Symlink(to, filepath.Join(m.folder(), s.to)))
+		to := filepath.Join(m.commonDir, s.name)
+		if !exists(to) {
+			continue
+		}
+		if err := os.Symlink(to, filepath.Join(m.folder(), s.to)); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // regular returns an error that names a special file of the repository for which git could wait, or which it could read
