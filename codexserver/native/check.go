@@ -1,7 +1,6 @@
 package native
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,10 +145,15 @@ func (r *Report) reach(ctx context.Context, e *Engine, cfg *config.Config) {
 		r.Key, r.Reach = "missing: set "+name, "the model provider needs a key: set "+name
 		return
 	}
+	_, err := instructions(cfg, false, []string{"sh"}) // without these files no conversation begins
+	if err == nil {
+		_, _, err = userInstructions(cfg)
+	}
 	client := e.client(cfg.ModelProvider, p)
-	_, unread := instructions(cfg, false, []string{"sh"}) // without these files no conversation begins
-	_, _, unreadable := userInstructions(cfg)
-	if err := cmp.Or(unread, unreadable, client.Check(ctx, cfg.Model)); err != nil {
+	if err == nil {
+		err = client.Check(ctx, cfg.Model)
+	}
+	if err != nil {
 		r.Reach = err.Error()
 	} else if said := client.Window(ctx, cfg.Model); said > 0 && cfg.ContextWindow > said {
 		r.Broken = append(r.Broken, fmt.Sprintf("model_context_window: %d, and the server takes %d tokens: remove the key, or start the server with more", cfg.ContextWindow, said))

@@ -311,6 +311,37 @@ func TestOwnAuthority(t *testing.T) {
 	}
 }
 
+// TestCheckWithoutInstructions asks no provider, with the user's key, when no conversation could begin.
+func TestCheckWithoutInstructions(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked++ }))
+	t.Cleanup(server.Close)
+	for _, tt := range []struct {
+		name  string
+		set   func(home string, overrides map[string]any)
+		asked bool
+		want  string
+	}{
+		{"all can be read", func(string, map[string]any) {}, true, ""},
+		{"no file of the model's", func(home string, overrides map[string]any) {
+			overrides["model_instructions_file"] = filepath.Join(home, "none")
+		}, false, "model_instructions_file"},
+		{"a folder in place of the user's", func(home string, _ map[string]any) {
+			write(t, filepath.Join(home, "AGENTS.md", "file"), "")
+		}, false, "AGENTS.md"},
+	} {
+		asked = 0
+		o := native.Options{CodexHome: t.TempDir(), Environ: []string{"KEY=k"}, Overrides: map[string]any{
+			"model": "m", "model_provider": "p", "model_providers.p": map[string]any{"base_url": server.URL + "/v1", "env_key": "KEY"},
+		}}
+		tt.set(o.CodexHome, o.Overrides)
+		report := must.Get(native.Check(t.Context(), &o, false))(t)
+		if asked > 0 != tt.asked || !strings.Contains(report.Reach, tt.want) {
+			t.Errorf("%s: asked %d times, %q", tt.name, asked, report.Reach)
+		}
+	}
+}
+
 // TestCheckShowsNoSecret has addresses with secrets in them, of which no report may show any.
 func TestCheckShowsNoSecret(t *testing.T) {
 	for _, address := range []string{
