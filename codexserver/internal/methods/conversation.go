@@ -34,7 +34,16 @@ func (ss *session) newConversation(
 			BaseInstructions: p.BaseInstructions, IncludePlanTool: p.IncludePlanTool,
 		},
 	}
-	if err := oneOf("/approvalPolicy", cfg.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
+	err := oneOf("/approvalPolicy", cfg.ApprovalPolicy, protocol.ApprovalPolicies())
+	if err == nil {
+		err = oneOf("/sandbox", cfg.Sandbox, protocol.SandboxModes())
+	}
+	if err == nil && cfg.Cwd != "" {
+		if cfg.Cwd, err = engine.Abs(ctx, cfg.Cwd); err != nil {
+			err = mcp.Invalid("/cwd", "%v", err)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := oneOf("/sandbox", cfg.Sandbox, protocol.SandboxModes()); err != nil {

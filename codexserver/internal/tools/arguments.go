@@ -150,8 +150,11 @@ func (o *schema) read(path jsontext.Pointer, value jsontext.Value, locked []stri
 		if err := json.Unmarshal(value, &given); err != nil {
 			return nil, err
 		}
-		own := slices.DeleteFunc(slices.Clone(locked), func(name string) bool { return o.Properties[name] == nil })
-		if err := cmp.Or(admit.Unlocked(given, own), o.members(path, given)); err != nil {
+		known := slices.DeleteFunc(slices.Clone(locked), func(name string) bool { return o.Properties[name] == nil })
+		if err := admit.Unlocked(given, known); err != nil {
+			return nil, err
+		}
+		if err := o.members(path, given); err != nil {
 			return nil, err
 		}
 		return json.Marshal(given, json.Deterministic(true))

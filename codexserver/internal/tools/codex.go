@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +44,12 @@ type codexArguments struct {
 	Background bool `json:"background" about:"Answer at once; codex-wait has the result."`
 }
 
-func (a *codexArguments) check() error { return cmp.Or(a.turnArguments.check(), checkEffort(a.Effort)) }
+func (a *codexArguments) check() error {
+	if err := a.turnArguments.check(); err != nil {
+		return err
+	}
+	return checkEffort(a.Effort)
+}
 
 func (a *codexArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolResult, error) {
 	t := c.table

@@ -51,7 +51,10 @@ type oldNames struct {
 }
 
 func (a *replyArguments) check() error {
-	if err := cmp.Or(a.turnArguments.check(), checkEffort(a.Effort)); err != nil {
+	if err := a.turnArguments.check(); err != nil {
+		return err
+	}
+	if err := checkEffort(a.Effort); err != nil {
 		return err
 	}
 	if a.WhileRunning == "steer" {

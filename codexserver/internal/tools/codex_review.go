@@ -1,14 +1,12 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -109,7 +107,7 @@ func (a *reviewArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolR
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(config.CheckFolder(dir), c.table.Rules.Repository(dir)); err != nil {
+	if err := c.table.checkRepository(dir); err != nil {
 		return nil, err
 	}
 	task, err := a.take(ctx, dir, c.table)

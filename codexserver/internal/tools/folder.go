@@ -70,13 +70,21 @@ func (c *Call) workingFolder(ctx context.Context, cwd string) (string, error) {
 	return c.table.Rules.Folder(cwd)
 }
 
+// checkRepository refuses a working folder that does not exist, and then one whose repository lies outside the bounds.
+func (t *Table) checkRepository(cwd string) error {
+	if err := config.CheckFolder(cwd); err != nil {
+		return err
+	}
+	return t.Rules.Repository(cwd)
+}
+
 // addWorktree makes a git worktree of the repository that contains cwd, for a new conversation. The
 // error names an argument.
 func (t *Table) addWorktree(ctx context.Context, cwd string) (*git.Worktree, error) {
 	if t.options.Home == "" {
 		return nil, errors.New("argument /worktree: this server keeps no files, so it has no worktrees")
 	}
-	if err := cmp.Or(config.CheckFolder(cwd), t.Rules.Repository(cwd)); err != nil {
+	if err := t.checkRepository(cwd); err != nil {
 		return nil, err
 	}
 	w, err := t.options.Report.Scratch.AddWorktree(ctx, cwd, git.Worktrees(t.options.Home))
