@@ -86,7 +86,7 @@ func (t *Thread) tries(ctx context.Context, q *seat, in protocol.TurnInput) erro
 		if next == nil && err == nil && forms {
 			next, err = t.form(ctx, q, former, in)
 		}
-		if next == nil || err != nil {
+		if next == nil { // also after an error
 			return err
 		}
 		in.Items, in.Continue, in.Effort, in.Again = next, nil, "", true
