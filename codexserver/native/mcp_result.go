@@ -22,60 +22,82 @@ const (
 	maxPictures = 8
 )
 
-// resultOf returns what the model gets of a result of an MCP server: its content blocks as JSON text,
-// and its pictures as pictures. Remarks take the place of other data that is no text. Without a text it
-// also gets the structured content, and reads that a call failed which did.
+// resultOf returns what the model gets of a result of an MCP server, as JSON text, and its pictures as pictures:
+//
+//	the content has        structured content   the model gets
+//	words                  any                  the blocks
+//	neither words nor data none                 the blocks
+//	neither words nor data any                  the structured content
+//	data, but no words     none, or a long one  the blocks
+//	data, but no words     a short one          the blocks, and the structured content in one more
+//
+// Remarks take the place of data that is no text. A call that failed without words begins with the report of that.
 func resultOf(result stdjson.RawMessage) (out tool.Result) {
 	var r struct {
 		IsError    jsontext.Value `json:"isError"` // another type is none
 		Content    jsontext.Value `json:"content"`
 		Structured jsontext.Value `json:"structuredContent"`
 	}
-	if json.Unmarshal(result, &r) != nil || r.Content == nil && r.Structured == nil && string(r.IsError) != "true" {
+	failed := func() bool { return string(r.IsError) == "true" }
+	if json.Unmarshal(result, &r) != nil || r.Content == nil && r.Structured == nil && !failed() {
 		r.Content = jsontext.Value(result)
 	}
 	var blocks []jsontext.Value
-	failed := ""
-	if r.Content == nil || json.Unmarshal(r.Content, &blocks) == nil { // null has no blocks
-		blank, data := true, false
-		for i, raw := range blocks {
-			var b block
-			if json.Unmarshal(raw, &b) != nil { // it stays as it is
-				blank = false
-				continue
-			}
-			remark, ok := b.plain(&out)
-			if ok {
-				blocks[i], data = textBlock(remark), true
-			}
-			blank = blank && (ok || b.Type == "text") && strings.TrimSpace(b.Text) == ""
-		}
-		structured := blank && len(r.Structured) > 0 && r.Structured.Kind() != 'n'
-		if structured && data && len(r.Structured) <= maxBeside {
-			blocks = append(blocks, textBlock(string(r.Structured)))
-		}
-		if blank && string(r.IsError) == "true" {
-			failed = "tool call error: the tool failed"
-			if !data && !structured {
-				return tool.Result{Output: failed + " and did not say why"}
-			}
-			failed += ": "
-		}
-		r.Content, _ = json.Marshal(blocks, jsontext.AllowInvalidUTF8(true)) // they were read
-		if structured && !data {
-			r.Content = r.Structured
-		}
+	if r.Content != nil && json.Unmarshal(r.Content, &blocks) != nil { // null has no blocks
+		return outputOf(out, "", r.Content)
 	}
-	if err := r.Content.Compact(); err != nil {
+	words, data := plainBlocks(blocks, &out)
+	structured := len(r.Structured) > 0 && r.Structured.Kind() != 'n'
+	report := ""
+	if failed() && !words {
+		report = "tool call error: the tool failed"
+		if !data && !structured {
+			return tool.Result{Output: report + " and did not say why"}
+		}
+		report += ": "
+	}
+	switch {
+	case words || !structured:
+	case !data:
+		return outputOf(out, report, r.Structured)
+	case len(r.Structured) <= maxBeside:
+		blocks = append(blocks, textBlock(string(r.Structured)))
+	}
+	content, _ := json.Marshal(blocks, jsontext.AllowInvalidUTF8(true)) // they were read
+	return outputOf(out, report, content)
+}
+
+// plainBlocks puts remarks in the place of blocks with data, and adds their pictures to out. It returns whether a block has
+// words, as one that cannot be read may have, and whether any had data.
+func plainBlocks(blocks []jsontext.Value, out *tool.Result) (words, data bool) {
+	for i, raw := range blocks {
+		var b block
+		if json.Unmarshal(raw, &b) != nil { // it stays as it is
+			words = true
+			continue
+		}
+		remark, replaced := b.plain(out)
+		if replaced {
+			blocks[i], data = textBlock(remark), true
+		}
+		words = words || !replaced && b.Type != "text" || strings.TrimSpace(b.Text) != ""
+	}
+	return words, data
+}
+
+// outputOf makes content the output of a result, after a report.
+func outputOf(out tool.Result, report string, content jsontext.Value) tool.Result {
+	if err := content.Compact(); err != nil {
 		return tool.Result{Output: fmt.Sprintf("tool call error: the result cannot be read: %v", err)}
 	}
-	out.Output = failed + cutOutput(string(r.Content))
+	out.Output = report + cutOutput(string(content))
 	return out
 }
 
 // textBlock returns a content block of text.
 func textBlock(text string) jsontext.Value {
-	raw, _ := json.Marshal(map[string]string{"type": "text", "text": text}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // texts can be written
+	block := map[string]string{"type": "text", "text": text}
+	raw, _ := json.Marshal(block, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // texts can be written
 	return raw
 }
 
@@ -104,9 +126,11 @@ func (b *block) plain(out *tool.Result) (remark string, ok bool) {
 	}
 	size := base64.StdEncoding.DecodedLen(len(data))
 	remark = fmt.Sprintf("[%s, %s, about %d bytes: left out, because it is no text]", what, kind, size)
-	if _, err := base64.StdEncoding.DecodeString(data); err == nil && slices.Contains(tool.ImageTypes, kind) && size <= tool.MaxImage && len(out.Items) < maxPictures {
+	shown := slices.Contains(tool.ImageTypes, kind) && size <= tool.MaxImage && len(out.Items) < maxPictures
+	if _, err := base64.StdEncoding.DecodeString(data); err == nil && shown {
 		remark = fmt.Sprintf("[%s, %s: it follows as a picture]", what, kind)
-		out.Items = append(out.Items, protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_image", ImageURL: "data:" + kind + ";base64," + data}}})
+		image := protocol.ContentItem{Type: "input_image", ImageURL: "data:" + kind + ";base64," + data}
+		out.Items = append(out.Items, protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{image}})
 	}
 	if b.Text != "" {
 		remark = b.Text + "\n" + remark
