@@ -145,17 +145,17 @@ func New(e engine.Engine, o *Options) *Server {
 		threads.NoteIn(filepath.Join(o.Home, "codex-mcp", "turns"))
 		watch.Room = safefile.NewReserve(o.Home, changes.TurnRoom)
 	}
-	own := o.Home != "" && o.Tasks.Resolved().Mode != setting.TasksNever
+	tasked := o.Home != "" && o.Tasks.Resolved().Mode != setting.TasksNever
 	folder := o.Folder
 	if folder == "" && len(o.Calls.Folders) > 0 {
 		folder = o.Calls.Folders[0]
 	}
 	table := tools.New(e, &tools.Options{
 		Calls: o.Calls, Report: watch, Folder: folder, Home: o.Home, Store: o.Store,
-		Continues: own && *o.Tasks.Resolved().Resume,
+		Continues: tasked && *o.Tasks.Resolved().Resume,
 	})
 	var tasks *mcp.Tasks
-	if own {
+	if tasked {
 		tasks = mcp.NewTasks(taskfile.New(o.Home, o.Store), o.Tasks)
 	}
 	wire := &mcp.Server{

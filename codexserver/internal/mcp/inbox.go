@@ -40,10 +40,10 @@ type question struct {
 // requests returns the open questions for the client, which gets them now. The caller holds the mutex.
 func (b *inbox) requests() modern.InputRequests {
 	requests := modern.InputRequests{}
-	for key, one := range b.open {
-		requests[key] = &modern.Unknown{Raw: one.request} // which is written as it is
-		if one.sent.IsZero() {
-			one.sent = time.Now()
+	for key, open := range b.open {
+		requests[key] = &modern.Unknown{Raw: open.request} // which is written as it is
+		if open.sent.IsZero() {
+			open.sent = time.Now()
 		}
 	}
 	return requests
@@ -64,12 +64,12 @@ func (c *call) refuse() {
 func (c *call) take(answers map[string]jsontext.Value) {
 	c.update(func() {
 		for key, answer := range answers {
-			one := c.inbox.open[key]
-			if one == nil || one.sent.IsZero() {
+			open := c.inbox.open[key]
+			if open == nil || open.sent.IsZero() {
 				continue
 			}
-			one.answer, one.took = stdjson.RawMessage(answer.Clone()), time.Since(one.sent)
-			close(one.answered)
+			open.answer, open.took = stdjson.RawMessage(answer.Clone()), time.Since(open.sent)
+			close(open.answered)
 			delete(c.inbox.open, key)
 		}
 	})

@@ -71,7 +71,7 @@ func (t *Thread) attended() Attend {
 // doing returns what the first turn does now, "" between turns. A desk may call it that hears an event.
 func (t *Thread) doing() string {
 	q := t.first.Load()
-	if q == nil || q.Turn == nil {
+	if q == nil || q.closing {
 		return ""
 	}
 	return q.Turn.State().Line()
@@ -106,14 +106,14 @@ func isEnd(m protocol.EventMsg) bool {
 // ready waits, without the lock, until the turn has seen its folder as it was before the event m, and
 // the client has room for it, so that the engine waits instead of piling up events. The wait ends with the turn.
 func (t *Thread) ready(m protocol.EventMsg) {
-	at := t.attended()
-	ctx := at.Turn.Context()
+	attend := t.attended()
+	ctx := attend.Turn.Context()
 	if ctx == nil { // no turn runs
 		return
 	}
-	at.Turn.Ready(m)
-	if at.Client != nil {
-		at.Client.Ready(ctx)
+	attend.Turn.Ready(m)
+	if attend.Client != nil {
+		attend.Client.Ready(ctx)
 	}
 }
 
@@ -121,22 +121,22 @@ func (t *Thread) ready(m protocol.EventMsg) {
 // with the name of its turn. What the record has of it is there before.
 func (t *Thread) deliver(submission string, m protocol.EventMsg, notice string) protocol.EventMsg {
 	t.mu.Lock()
-	about, at := t.about, t.now()
-	step := at.Turn.Add(at.id, t.kept, m)
+	about, seat := t.about, t.now()
+	step := seat.Turn.Add(seat.id, t.kept, m)
 	if line := step.Line; line != nil {
 		t.mu.Unlock() // it may write a file
-		line.DecisionID = cmp.Or(t.board.Note(about, at.id, *line), line.DecisionID)
-		at.Turn.Ruled(line)
+		line.DecisionID = cmp.Or(t.board.Note(about, seat.id, *line), line.DecisionID)
+		seat.Turn.Ruled(line)
 		t.mu.Lock()
 	}
 	defer t.mu.Unlock()
 	m = step.Event
-	if at.holds(m) {
+	if seat.holds(m) {
 		return m
 	}
-	e := Event{Event: protocol.Event{ID: cmp.Or(submission, at.Submission), Msg: m}, Notice: notice}
+	e := Event{Event: protocol.Event{ID: cmp.Or(submission, seat.Submission), Msg: m}, Notice: notice}
 	if step.Doing != "" {
-		e.Turn = at.Turn
+		e.Turn = seat.Turn
 	}
 	switch m := m.(type) {
 	case protocol.TokenCount:
@@ -147,8 +147,8 @@ func (t *Thread) deliver(submission string, m protocol.EventMsg, notice string) 
 		t.configured, t.about.ID, e.ID = m, m.SessionID, ""
 	}
 	e.Thread = t.about
-	if at.Client != nil {
-		at.Client.Event(e)
+	if seat.Client != nil {
+		seat.Client.Event(e)
 	}
 	t.listeners.event(e)
 	t.tell(e.Msg)
@@ -186,11 +186,11 @@ func (t *Thread) asksPerson() { t.say(Event{Turn: t.attended().Turn}) }
 
 // Elicit implements [engine.Host].
 func (t *Thread) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error) {
-	at := t.attended()
-	if at.Elicit == nil || at.Review != "" {
+	attend := t.attended()
+	if attend.Elicit == nil || attend.Review != "" {
 		return nil, elicit.ErrUnsupported
 	}
-	return at.Elicit(ctx, f)
+	return attend.Elicit(ctx, f)
 }
 
 // invite sends the message of a desk about how to reach it. Where says where the open questions

@@ -9,11 +9,12 @@ import (
 // queue, and what its seats say but for the channels.
 type queue []*seat
 
-// seat is the place of a turn in the queue, with who attends it.
+// seat is the place of a turn in the queue, with who attends it, or that of the closing of the thread.
 type seat struct {
-	Attend               // without a turn for the closing of the thread
-	first  chan struct{} // closed when it is the first
-	left   chan struct{} // closed when it has left the queue
+	Attend
+	closing bool          // without a turn
+	first   chan struct{} // closed when it is the first
+	left    chan struct{} // closed when it has left the queue
 
 	begun   bool         // the turn has the thread
 	id      string       // of the turn
@@ -22,9 +23,9 @@ type seat struct {
 	checks  checks
 }
 
-// join adds a turn, or none for the closing of the thread, to the queue, without waiting.
-func (t *Thread) join(a Attend) *seat {
-	q := &seat{Attend: a, first: make(chan struct{}), left: make(chan struct{})}
+// join adds a seat to the queue, without waiting.
+func (t *Thread) join(q *seat) *seat {
+	q.first, q.left = make(chan struct{}), make(chan struct{})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.queue = append(t.queue, q)

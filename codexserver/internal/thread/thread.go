@@ -71,7 +71,7 @@ func (t *Thread) Log() *transcript.Log { return t.kept }
 // channel that is closed when that turn has ended, or nil if there is no turn. A desk may call it that hears an event.
 func (t *Thread) Stop(cause error) (ended <-chan struct{}) {
 	q := t.first.Load()
-	if q == nil || q.Turn == nil {
+	if q == nil || q.closing {
 		return nil
 	}
 	q.Turn.Interrupt(cause)
@@ -121,7 +121,7 @@ func (t *Thread) Listen(l Listener) (stop func()) {
 
 // end closes the engine's conversation after the queued turns, and reports the end to the desk. Later turns fail.
 func (t *Thread) end(ctx context.Context) error {
-	last := t.join(Attend{})
+	last := t.join(&seat{closing: true})
 	defer t.leave(last)
 	err := t.take(ctx, last)
 	if err == nil {

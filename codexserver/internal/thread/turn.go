@@ -25,7 +25,7 @@ func (t *Thread) Queue(life context.Context, a Attend, in protocol.TurnInput) Qu
 		a.Turn.Order.Thread = t.ID()
 	}
 	a.Turn.Queue(life)
-	return Queued{t, t.join(a), in}
+	return Queued{t, t.join(&seat{Attend: a}), in}
 }
 
 // Run runs the turn when it is the first, and makes its result, which [turn.Turn.End] publishes. Its diff is in the

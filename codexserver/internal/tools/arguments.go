@@ -225,12 +225,12 @@ const maxArgumentName = 100
 // unknown returns the error about a name that the schema does not have, or nil if it takes others and the
 // name is not one of its own in another form.
 func (o *schema) unknown(path jsontext.Pointer, name string) error {
-	own := slices.Sorted(maps.Keys(o.Properties))
+	known := slices.Sorted(maps.Keys(o.Properties))
 	open := o.AdditionalProperties == nil || *o.AdditionalProperties
-	if given := letters(name); open && !slices.ContainsFunc(own, func(name string) bool { return letters(name) == given }) {
+	if given := letters(name); open && !slices.ContainsFunc(known, func(name string) bool { return letters(name) == given }) {
 		return nil
 	}
-	near, advice := nearest(name, own), "the arguments are "+strings.Join(own, ", ")
+	near, advice := nearest(name, known), "the arguments are "+strings.Join(known, ", ")
 	if near != "" {
 		advice = "did you mean " + near + "?"
 	}
@@ -246,8 +246,8 @@ func (o *schema) unknown(path jsontext.Pointer, name string) error {
 // with the fewest edits.
 func nearest(name string, names []string) (found string) {
 	given, least := letters(name), 3
-	for _, one := range names {
-		want, how := letters(one), 3
+	for _, candidate := range names {
+		want, how := letters(candidate), 3
 		switch {
 		case given == want:
 			how = 0
@@ -257,7 +257,7 @@ func nearest(name string, names []string) (found string) {
 			how = 2
 		}
 		if how < least {
-			found, least = one, how
+			found, least = candidate, how
 		}
 	}
 	return cmp.Or(found, text.Nearest(name, slices.Values(names)))
@@ -298,7 +298,7 @@ func (o *schema) ofText(given jsontext.Value) jsontext.Value {
 	return given
 }
 
-// wants reports whether the schema wants a value. Null is a value that is missing.
+// wants reports whether the schema wants a value. A missing value and null are the same.
 func (o *schema) wants(value jsontext.Value) bool {
 	kind := kinds[value.Kind()]
 	return value.IsValid() && (kind == "null" || kind == o.Type || kind == "number" && o.Type == "integer")

@@ -80,6 +80,10 @@ func (a *oldNames) thread(named string) (string, error) {
 	return id, nil
 }
 
+// steered is the text of a call whose prompt a running turn has.
+const steered = "The running turn has the message. " +
+	"Its result comes where the turn was asked for; codex-wait has that of one in the background."
+
 func (a *replyArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallToolResult, err error) {
 	if c.named, err = a.thread(a.ThreadID); err != nil {
 		return nil, err
@@ -97,24 +101,31 @@ func (a *replyArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallTool
 	in.Effort = a.Effort
 	switch a.WhileRunning {
 	case "steer":
-		if err = th.Steer(ctx, in.Items); err == nil {
-			return b.interim(protocol.StatusRunning, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background."), nil
+		err := th.Steer(ctx, in.Items)
+		if err == nil {
+			return b.interim(protocol.StatusRunning, steered), nil
 		}
-		if errors.Is(err, engine.ErrNoTurn) {
-			err = nil // the message is a turn of its own
+		if !errors.Is(err, engine.ErrNoTurn) { // otherwise the message is a turn of its own
+			return nil, err
 		}
 	case "interrupt":
-		_, err = th.Interrupt(ctx)
+		if _, err := th.Interrupt(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
+	if !a.Background {
+		c.attachBefore(th.ID())
 	}
-	// The question of a call that this client gave up is not asked again: that call ends with it.
-	others := c.Turns.all(func(t *begun) bool { return !t.over() && t.isOf(c.named) })
-	if len(others) > 0 && !a.Background && (others[0].owner != c.Turns || others[0].polled || others[0].inBackground()) {
-		c.asked = c.attach(others[0])
-	}
-	// A caller that goes on with the thread asks for the turn that follows those whose calls were given up.
+	// A reply also acknowledges abandoned turns.
 	c.reads(c.Turns.all(func(t *begun) bool { return t.isOf(c.named) && !t.answered && !t.background })...)
 	return c.run(ctx, b, th, attend, in), nil
+}
+
+// attachBefore makes the client a place for the questions of the turn that the call has to wait for. It is not asked
+// those of a call that it gave up: that call ends with its question.
+func (c *Call) attachBefore(id string) {
+	before := c.Turns.all(func(t *begun) bool { return !t.over() && t.isOf(id) })
+	if len(before) > 0 && (before[0].owner != c.Turns || before[0].polled || before[0].inBackground()) {
+		c.asked = c.attach(before[0])
+	}
 }

@@ -38,16 +38,16 @@ type reviewArguments struct {
 const maxInstructions = 100 << 10
 
 func (a *reviewArguments) check() error {
-	for _, one := range []struct {
+	for _, option := range []struct {
 		name   string
 		given  *string
 		target protocol.ReviewTarget
 	}{{"branch", a.Branch, protocol.ReviewBase}, {"commit", a.Commit, protocol.ReviewCommit}} {
 		switch {
-		case a.Target == one.target && one.given == nil:
-			return fmt.Errorf("argument /%s is missing: the target is %s", one.name, one.target)
-		case a.Target != one.target && one.given != nil:
-			return fmt.Errorf("argument /%s is for the target %s", one.name, one.target)
+		case a.Target == option.target && option.given == nil:
+			return fmt.Errorf("argument /%s is missing: the target is %s", option.name, option.target)
+		case a.Target != option.target && option.given != nil:
+			return fmt.Errorf("argument /%s is for the target %s", option.name, option.target)
 		}
 	}
 	if len(a.Instructions) > maxInstructions {
@@ -90,15 +90,15 @@ func (a *reviewArguments) take(ctx context.Context, dir string, t *Table) (*revi
 const maxAnswer = 10_000
 
 // read adds the reviewer's answer to the result, and returns it as a text for people. Failed is why there is none.
-func read(task *review.Task, answer string, did *protocol.TurnResult, failed error) (string, error) {
-	words, err := task.Read(answer, did, failed)
+func read(task *review.Task, answer string, result *protocol.TurnResult, failed error) (string, error) {
+	words, err := task.Read(answer, result, failed)
 	if err == nil || failed != nil {
 		return words, err
 	}
 	if answer = text.Brief(answer, maxAnswer); answer != "" {
 		err = fmt.Errorf("%w\n\n%s", err, answer)
 	}
-	did.Status = protocol.StatusFailed
+	result.Status = protocol.StatusFailed
 	return "codex-review: " + err.Error(), err
 }
 
@@ -115,12 +115,12 @@ func (a *reviewArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolR
 		return nil, err
 	}
 	if len(task.Files) == 0 {
-		did := protocol.TurnResult{
+		result := protocol.TurnResult{
 			Status: protocol.StatusCompleted, Outcome: protocol.ReviewPass, Why: "there is nothing to review in " + task.Root + ": no file differs",
 			Changes: []protocol.Change{}, Commands: []protocol.Command{}, Refused: []protocol.Refusal{},
 		}
-		did.Content = did.Why
-		return structured(did, did.Content), nil
+		result.Content = result.Why
+		return structured(result, result.Content), nil
 	}
 	b, attend := c.newTurn(a.Background)
 	attend.Submission, attend.Review = c.Awaited.Submission, task.Words

@@ -131,11 +131,11 @@ func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*begun) *mcpt
 		r := row{ThreadID: t.ThreadID(), Status: s.Status, Content: s.Line(), Since: s.Since.UTC().Format(time.RFC3339)}
 		t.Seen()
 		if s.Status.Ended() {
-			did, most := t.Result(), c.maxResult()/len(turns)
-			r.Content = did.Cut(did.Content, most)
-			line = hint(t.ThreadID(), &did.TurnResult, did.More || t.Order.Shows && r.Content != did.Content)
-			more = notDone(&did)
-			add(r, jsontext.Value(did.JSON(most)))
+			result, most := t.Result(), c.maxResult()/len(turns)
+			r.Content = result.Cut(result.Content, most)
+			line = hint(t.ThreadID(), &result.TurnResult, result.More || t.Order.Shows && r.Content != result.Content)
+			more = notDone(&result)
+			add(r, jsontext.Value(result.JSON(most)))
 			c.reads(t)
 		} else {
 			add(r, r)

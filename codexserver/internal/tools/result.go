@@ -39,17 +39,17 @@ func (c *Call) maxResult() int {
 // answer returns the result of a call for its turn, which has ended: the answer, and further blocks with the remarks. A
 // turn that fails or is aborted has an error result with the reason.
 func (b *begun) answer() *mcptypes.CallToolResult {
-	did := b.Result()
-	r := &mcptypes.CallToolResult{Content: blocks(did.Texts...), StructuredContent: did.JSON(b.Order.Most)}
-	lines := append([]string{hint(b.ThreadID(), &did.TurnResult, did.More)}, append(notDone(&did), missing(&did)...)...)
-	if did.Texts[0] == "" && len(did.Texts) == 1 && did.Content != "" { // as Codex has it; but models of many hosts see only the texts
-		lines = append(lines, did.Content)
+	result := b.Result()
+	r := &mcptypes.CallToolResult{Content: blocks(result.Texts...), StructuredContent: result.JSON(b.Order.Most)}
+	lines := append([]string{hint(b.ThreadID(), &result.TurnResult, result.More)}, append(notDone(&result), missing(&result)...)...)
+	if result.Texts[0] == "" && len(result.Texts) == 1 && result.Content != "" { // as Codex has it; but models of many hosts see only the texts
+		lines = append(lines, result.Content)
 	}
-	if did.Fails {
+	if result.Fails {
 		// Claude Code does not show its model the structured content of an error, and shows only the first and the
 		// last 5,000 characters of the texts. So this is in the last block, and shorter, without what is before.
-		did.Content = ""
-		lines, r.IsError = append(lines, string(did.JSON(protocol.MinResult))), new(true)
+		result.Content = ""
+		lines, r.IsError = append(lines, string(result.JSON(protocol.MinResult))), new(true)
 	}
 	forModel(r, lines...)
 	return r
@@ -57,28 +57,28 @@ func (b *begun) answer() *mcptypes.CallToolResult {
 
 // hint returns a line that names a thread for the client's model, and says what to call next. Without it a
 // model that sees only the texts of a result could not continue the conversation.
-// did is what the turn did, or nil before its end. more is true if codex-show has more of the
+// result is what the turn result, or nil before its end. more is true if codex-show has more of the
 // answer.
-func hint(thread string, did *protocol.TurnResult, more bool) string {
-	if did == nil {
+func hint(thread string, result *protocol.TurnResult, more bool) string {
+	if result == nil {
 		return "[thread " + thread + "; codex-wait waits for it]"
 	}
 	words := "thread " + thread + "; codex-reply continues it"
 	if more {
 		words += "; codex-show has the whole answer"
 	}
-	if changed := pathsOf(did.Changes); changed != "" {
+	if changed := pathsOf(result.Changes); changed != "" {
 		words += "; changed: " + changed
 	}
 	return "[" + words + "]"
 }
 
-// notDone returns a line for each of the last things that a turn did not do because nobody approved
+// notDone returns a line for each of the last things that a turn result not do because nobody approved
 // them or a policy refuses them, with why unless a remark says it. Models of many hosts see only the texts of a result.
-func notDone(did *turn.Result) []string {
+func notDone(result *turn.Result) []string {
 	var lines []string
-	left := did.Truncated.Refused
-	for _, r := range slices.Backward(did.Refused) {
+	left := result.Truncated.Refused
+	for _, r := range slices.Backward(result.Refused) {
 		r.What, _ = elicit.ShowCode(r.What)
 		if r.Kind == "patch" || r.Kind == protocol.RefusedFailed {
 			r.What = "changes of " + r.What
@@ -100,9 +100,9 @@ func notDone(did *turn.Result) []string {
 	return lines
 }
 
-// missing returns a line for each of the first MCP servers that did not start.
-func missing(did *turn.Result) (lines []string) {
-	for _, m := range did.Missing[:min(len(did.Missing), maxNotDone)] {
+// missing returns a line for each of the first MCP servers that result not start.
+func missing(result *turn.Result) (lines []string) {
+	for _, m := range result.Missing[:min(len(result.Missing), maxNotDone)] {
 		m.Server, _ = elicit.ShowCode(m.Server)
 		m.Why = plain.Brief(m.Why)
 		lines = append(lines, m.String())
@@ -120,7 +120,7 @@ func (b *begun) interim(status protocol.TurnStatus, text string) *mcptypes.CallT
 // still returns the result of a call that ends before its turn: what the turn does and has
 // done, and the question that it waits for. It returns nil if the turn has ended.
 func (b *begun) still(c *Call) *mcptypes.CallToolResult {
-	s, did := b.State(), b.So()
+	s, result := b.State(), b.So()
 	words := "Still running: " + s.Line() + ". "
 	switch asked := c.place() != nil; {
 	case s.Status.Ended():
@@ -133,28 +133,28 @@ func (b *begun) still(c *Call) *mcptypes.CallToolResult {
 	default:
 		words = "Still running, and " + s.Line() + ". A person has to answer it where this server asks, not in this client. "
 	}
-	did.ThreadID, did.Status = b.ThreadID(), s.Status
-	if len(did.Commands)+len(did.Changes) > 0 {
-		words += "Until now " + doneUntil(&did)
-		if changed := pathsOf(did.Changes); changed != "" {
+	result.ThreadID, result.Status = b.ThreadID(), s.Status
+	if len(result.Commands)+len(result.Changes) > 0 {
+		words += "Until now " + doneUntil(&result)
+		if changed := pathsOf(result.Changes); changed != "" {
 			words += ": " + changed
 		}
 		words += ". "
 	}
 	words += "The turn continues in the background: call codex-wait with threadIds [\"" + b.ThreadID() + "\"] for its result."
-	did.Content = words
+	result.Content = words
 	r := b.interim(s.Status, words)
-	r.StructuredContent = did.JSON(protocol.MinResult)
+	r.StructuredContent = result.JSON(protocol.MinResult)
 	return r
 }
 
-// Ended returns the result of a task whose server ended while the task ran, and what it did as
-// a line. did is what [turn.Turn.Did] returned last.
-func Ended(did protocol.TurnResult) (r *mcptypes.CallToolResult, line string) {
-	short := string(did.JSON(protocol.MinResult))
-	line = doneUntil(&did)
-	did.Content = "The server ended while this task ran. What it did until then remains: " + line + ". Call codex-reply with threadId " + did.ThreadID + " to continue."
-	r = &mcptypes.CallToolResult{Content: blocks(did.Content), StructuredContent: did.JSON(setting.DefaultResult), IsError: new(true)}
+// Ended returns the result of a task whose server ended while the task ran, and what it result as
+// a line. result is what [turn.Turn.Did] returned last.
+func Ended(result protocol.TurnResult) (r *mcptypes.CallToolResult, line string) {
+	short := string(result.JSON(protocol.MinResult))
+	line = doneUntil(&result)
+	result.Content = "The server ended while this task ran. What it result until then remains: " + line + ". Call codex-reply with threadId " + result.ThreadID + " to continue."
+	r = &mcptypes.CallToolResult{Content: blocks(result.Content), StructuredContent: result.JSON(setting.DefaultResult), IsError: new(true)}
 	forModel(r, short)
 	return r, line
 }

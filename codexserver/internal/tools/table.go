@@ -133,10 +133,10 @@ func New(e engine.Engine, o *Options) *Table {
 	if o.Turns > 0 {
 		t.limit = slots.NewLimit(o.Turns, "%d turns are under way, and no more may be (limits.turns): wait for the end of one, or stop one with codex-interrupt")
 	}
-	for _, one := range all {
-		chosen := o.Tools == nil || one == codexTool || one == replyTool || slices.Contains(o.Tools, one.name)
-		if chosen && (one.offered == nil || one.offered(t)) {
-			t.tools = append(t.tools, one)
+	for _, tool := range all {
+		chosen := o.Tools == nil || tool == codexTool || tool == replyTool || slices.Contains(o.Tools, tool.name)
+		if chosen && (tool.offered == nil || tool.offered(t)) {
+			t.tools = append(t.tools, tool)
 		}
 	}
 	if !t.Has(waitTool.name) {
@@ -166,14 +166,14 @@ func (t *Table) Has(name string) bool { return find(t.tools, name).name != "" }
 // [era.HeaderThread].
 func (t *Table) List(mirror bool) []mcptypes.Tool {
 	all := make([]mcptypes.Tool, len(t.tools))
-	for i, one := range t.tools {
-		in := one.schema(slices.Concat(one.unsaid, t.lockedOf(one)), mirror)
+	for i, tool := range t.tools {
+		in := tool.schema(slices.Concat(tool.unsaid, t.lockedOf(tool)), mirror)
 		all[i] = mcptypes.Tool{
-			Name: one.name, Title: new(t.named(one.title, t.Title())), Description: new(t.named(one.description, t.Title())), Annotations: one.hints,
-			InputSchema: t.encode(in), Meta: t.meta(one),
+			Name: tool.name, Title: new(t.named(tool.title, t.Title())), Description: new(t.named(tool.description, t.Title())), Annotations: tool.hints,
+			InputSchema: t.encode(in), Meta: t.meta(tool),
 		}
-		if one.result != nil {
-			all[i].OutputSchema = t.encode(one.result())
+		if tool.result != nil {
+			all[i].OutputSchema = t.encode(tool.result())
 		}
 	}
 	return all
@@ -227,8 +227,8 @@ func (t *Table) Instructions() string {
 		who = name + ", an agent"
 	}
 	lines := []string{"These tools give coding tasks to " + who + " that works in a folder on this machine, under a sandbox. A person approves what leaves it."}
-	for _, one := range t.tools {
-		lines = append(lines, "- "+one.name+": "+one.purpose)
+	for _, tool := range t.tools {
+		lines = append(lines, "- "+tool.name+": "+tool.purpose)
 	}
 	lines = append(lines,
 		"Continue a conversation by the threadId of its result; it remembers what was said and done before.",
@@ -248,13 +248,13 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 
 // begin is Call without the wait for a turn that the call began. It then returns nil.
 func (t *Table) begin(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
-	one := find(t.tools, name)
-	if one.name == "" {
+	tool := find(t.tools, name)
+	if tool.name == "" {
 		return failure("", fmt.Sprintf("unknown tool %q", name))
 	}
-	a, err := one.read(arguments, t.lockedOf(one))
+	a, err := tool.read(arguments, t.lockedOf(tool))
 	c.table = t
-	if err == nil && one.turn {
+	if err == nil && tool.turn {
 		if err = c.enter(ctx); err == nil {
 			defer func() { c.leave() }() // unless the turn has it
 		}

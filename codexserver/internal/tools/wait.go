@@ -36,23 +36,23 @@ func Over(done <-chan struct{}) bool {
 	}
 }
 
-// Wait waits until one has ended, or until ctx ends, for its cause. With questions it also waits for a question of it,
+// Wait waits until pending has ended, or until ctx ends, for its cause. With questions it also waits for a question of it,
 // for [ErrAsks].
-func Wait(ctx context.Context, questions bool, one Pending) error {
+func Wait(ctx context.Context, questions bool, pending Pending) error {
 	for {
 		open, changed := false, (<-chan struct{})(nil)
 		if questions {
-			changed = one.Changed()
-			open = one.Asks()
+			changed = pending.Changed()
+			open = pending.Asks()
 		}
-		if Over(one.Done()) {
+		if Over(pending.Done()) {
 			return nil
 		}
 		if open && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrLimit)) {
 			return ErrAsks
 		}
 		select {
-		case <-one.Done():
+		case <-pending.Done():
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -57,7 +57,7 @@ func (t *Turn) Formed(err error) (whole bool) {
 
 // output puts the answer of a turn that ends with err into the result as JSON. It reports whether it has the form that the
 // caller wants; a remark says why not.
-func (t *Turn) output(did *protocol.TurnResult, err error) bool {
+func (t *Turn) output(result *protocol.TurnResult, err error) bool {
 	if missing := t.form.missing; missing != nil {
 		why := missing.Error()
 		if abort, is := errors.AsType[*engine.AbortError](missing); is {
@@ -71,7 +71,7 @@ func (t *Turn) output(did *protocol.TurnResult, err error) bool {
 		return true
 	}
 	var fault error
-	if did.Output, fault = fit(stdjson.RawMessage(t.Order.Schema), t.answer.Text); fault != nil {
+	if result.Output, fault = fit(stdjson.RawMessage(t.Order.Schema), t.answer.Text); fault != nil {
 		t.remark("The answer does not fit output-schema: " + fault.Error())
 	}
 	return fault == nil

@@ -55,20 +55,20 @@ func (t *Turn) conclude(err error, found *changes.Found) {
 		t.time.duration = time.Since(t.time.began)
 	}
 	spent, _ := errors.AsType[*SpentError](err)
-	did, said := t.so(), t.answer.Said
-	said.Coming = t.answer.coming.String()
+	result, spoken := t.so(), t.answer.Said
+	spoken.Coming = t.answer.coming.String()
 	if t.form.missing != nil && err != nil {
-		said.Coming = said.Text
+		spoken.Coming = spoken.Text
 	}
-	formed := t.output(&did, err)
+	formed := t.output(&result, err)
 	answer, hidden := "", ""
-	if did.Status, answer, hidden = t.told(said, err, spent); did.Status == protocol.StatusCompleted && !formed {
-		did.Status = protocol.StatusIncomplete
+	if result.Status, answer, hidden = t.told(spoken, err, spent); result.Status == protocol.StatusCompleted && !formed {
+		result.Status = protocol.StatusIncomplete
 	}
-	if c := &did.Check; c.Command != "" {
+	if c := &result.Check; c.Command != "" {
 		t.remark(checked(c))
-		if did.Status == protocol.StatusCompleted && (c.Passed == nil || !*c.Passed) {
-			did.Status = protocol.StatusIncomplete
+		if result.Status == protocol.StatusCompleted && (c.Passed == nil || !*c.Passed) {
+			result.Status = protocol.StatusIncomplete
 		}
 	}
 	if found.Untold != "" {
@@ -78,33 +78,33 @@ func (t *Turn) conclude(err error, found *changes.Found) {
 		spent, _ = errors.AsType[*SpentError](t.form.missing)
 	}
 	if spent != nil {
-		did.Stopped = plain.Short(spent.Error(), plain.MaxWords)
+		result.Stopped = plain.Short(spent.Error(), plain.MaxWords)
 	}
 	if t.Order.Read != nil {
-		answer, err = t.Order.Read(answer, &did, err)
+		answer, err = t.Order.Read(answer, &result, err)
 	}
-	r := &Result{Said: said, where: t.where(), Fails: err != nil && spent == nil}
+	r := &Result{Said: spoken, where: t.where(), Fails: err != nil && spent == nil}
 	r.Texts = append([]string{r.Cut(answer, t.Order.Most)}, t.remarks...)
-	for i, one := range did.Refused { // each reason stands once: some remarks begin with one
+	for i, one := range result.Refused { // each reason stands once: some remarks begin with one
 		why := strings.ToLower(strings.TrimPrefix(one.Why, "not run: "))
 		if slices.ContainsFunc(t.remarks, func(words string) bool { return strings.HasPrefix(strings.ToLower(words), why) }) {
-			did.Refused[i].Why = ""
+			result.Refused[i].Why = ""
 		}
 	}
-	did.ThreadID, did.Worktree = plain.Short(t.ThreadID(), plain.MaxName), t.Order.Worktree
-	did.Content = cmp.Or(hidden, strings.Join(r.Texts, "\n\n"))
+	result.ThreadID, result.Worktree = plain.Short(t.ThreadID(), plain.MaxName), t.Order.Worktree
+	result.Content = cmp.Or(hidden, strings.Join(r.Texts, "\n\n"))
 	if t.Order.Shows {
-		did.Truncated.See = "codex-show has the rest"
+		result.Truncated.See = "codex-show has the rest"
 		r.More = r.Texts[0] != answer
 	}
-	r.TurnResult = did
+	r.TurnResult = result
 	t.concluded = r
 }
 
 // told returns, for a caller that holds t.mu, how a turn ended, and the answer or why there is none. Hidden is for the structured content
 // alone, in place of the text.
-func (t *Turn) told(said Said, err error, spent *SpentError) (status protocol.TurnStatus, text, hidden string) {
-	text, lacks, coming, until := said.Text, said.Lacks, strings.TrimSpace(said.Coming), ""
+func (t *Turn) told(spoken Said, err error, spent *SpentError) (status protocol.TurnStatus, text, hidden string) {
+	text, lacks, coming, until := spoken.Text, spoken.Lacks, strings.TrimSpace(spoken.Coming), ""
 	if coming != "" {
 		until = "\n\nThe answer until then:\n\n" + coming
 	}
@@ -112,7 +112,7 @@ func (t *Turn) told(said Said, err error, spent *SpentError) (status protocol.Tu
 	switch {
 	case spent != nil:
 		words := "The turn was stopped: " + spent.Error() + ". What it has changed stays."
-		if last := strings.TrimSpace(cmp.Or(coming, said.Last)); last != "" {
+		if last := strings.TrimSpace(cmp.Or(coming, spoken.Last)); last != "" {
 			words += " The last message:\n\n" + last
 		}
 		return protocol.StatusAborted, words, ""

@@ -68,11 +68,11 @@ func (t *Turn) State() State {
 // Line returns the state as a line for a person: what the turn does, for how long, and what the command that it runs
 // has printed, or the oldest open question.
 func (s State) Line() string {
-	now := s.Now
+	shown := s.Now
 	if s.Question != "" {
-		now = show.Now{Doing: s.Words(), Since: s.Asked}
+		shown = show.Now{Doing: s.Words(), Since: s.Asked}
 	}
-	return now.Line(time.Now(), 0)
+	return shown.Line(time.Now(), 0)
 }
 
 // Words returns the part of the line that stays the same until something changes, without words of a command's output.

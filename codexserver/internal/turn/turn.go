@@ -36,7 +36,7 @@ const (
 // Turn is what one turn does, from before its begin to its end. [Turn.Add] reads its events. It is
 // safe for concurrent use.
 type Turn struct {
-	// Order must not be changed after the turn is queued, but by the turn itself.
+	// Order is set by whoever makes the turn, before [Turn.Queue]. From then on only the turn changes it.
 	Order Order
 
 	started chan struct{} // closed when the engine has reported the start
@@ -254,13 +254,13 @@ func (t *Turn) Conclude(err error) (diff string) {
 	if err == nil && t.Order.Budget.bounds() && t.tokens.used() == 0 {
 		t.remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
-	before, did := t.folder.before, changes.Did{
+	before, work := t.folder.before, changes.Did{
 		Begun: t.status != "", Patches: &t.folder.patches, Diff: t.folder.diff,
 		Acted: t.commands.acted, Ran: t.commands.ran, Commands: len(t.commands.list) > 0,
 	}
 	t.status, t.err = ending, err
 	t.mu.Unlock()
-	found := before.After(did) // which alone has the patches from now on
+	found := before.After(work) // which alone has the patches from now on
 	t.conclude(err, &found)
 	return found.Diff
 }
@@ -435,12 +435,12 @@ func (c *commands) decided(call string, d elicit.Decision, by grant) {
 func (t *Turn) runs(m protocol.ExecCommandBegin, number int) {
 	c := &t.commands
 	c.ran, c.last = true, max(c.last+1, number)
-	one := c.open[m.CallID]
-	one.command = &protocol.Command{
-		ID: c.last, Command: plain.ShortCommand(m.Command, plain.MaxWords), Cwd: t.cwd(m.Cwd), ApprovedBy: plain.Short(string(one.by), plain.MaxName),
+	begun := c.open[m.CallID]
+	begun.command = &protocol.Command{
+		ID: c.last, Command: plain.ShortCommand(m.Command, plain.MaxWords), Cwd: t.cwd(m.Cwd), ApprovedBy: plain.Short(string(begun.by), plain.MaxName),
 		Check: t.check.is(m.CallID),
 	}
-	c.list = keep(append(c.list, one.command), &t.dropped.Commands)
+	c.list = keep(append(c.list, begun.command), &t.dropped.Commands)
 }
 
 // keep bounds a list, and adds the number of dropped elements to omitted.
