@@ -35,7 +35,7 @@ func TestInterpreterBoundary(t *testing.T) {
 		{"#!/usr/bin/env -S node -x", "/usr/bin/env", "node", 1, false},
 	} {
 		file := filepath.Join(t.TempDir(), "script")
-		must.OK(t, os.WriteFile(file, []byte(tt.head), 0o700))
+		must.OK(t, os.WriteFile(file, []byte(tt.head), 0o600))
 		program, searched, args, err := interpreterOf(file)
 		if program != tt.program || searched != tt.searched || len(args) != tt.args || (err != nil) != tt.unclear {
 			t.Errorf("%q: %q, %q, %q, %v", tt.head, program, searched, args, err)
