@@ -86,6 +86,9 @@ func TestBoundaries(t *testing.T) {
 		{"a variable in place of the script", inScript(Word{Text: "-c"}, Word{Open: true}), true},
 		{"a variable behind the script", inScript(Word{Text: "-c"}, Word{Text: "ls"}, Word{Open: true}), false},
 		{"a shell that reads its input", inScript(Word{Text: "-x"}), true},
+		{"an option that is no script", inScript(Word{Text: "-c '"}, Word{Text: "ls"}), false},
+		{"a script that is none", inScript(Word{Text: "-c"}, Word{Text: "'"}), true},
+		{"an empty here-document", inScript(Word{Text: "-c"}, Word{Text: "cat <<EOF\nEOF\n"}), false},
 		{"as many words as are looked through", behind(maxBehind), false},
 		{"one more", behind(maxBehind + 1), true},
 
