@@ -75,7 +75,8 @@ func (s *Server) Run(ctx context.Context, t Turn) (Answer, error) {
 	case t.Thread == "":
 		th, err = share.Start(ctx, admit.Trusted(), t.Config, a)
 	case !resumes && share.Hold(t.Thread) == nil:
-		err = fmt.Errorf("Turn.Thread: no session has %q open, and the engine cannot open it: it is no engine.Resumer", t.Thread)
+		const words = "Turn.Thread: no session has %q open, and the engine cannot open it: it is no engine.Resumer"
+		err = fmt.Errorf(words, t.Thread)
 	default:
 		th, err = share.Revive(ctx, admit.Trusted(), t.Thread, t.Config, a)
 	}

@@ -190,5 +190,7 @@ func (s *Server) complete(r *mcptypes.CallToolResult) *modern.CallToolResult {
 			blocks = append(blocks, &modern.TextContent{Text: t.Text, Annotations: t.Annotations})
 		}
 	}
-	return &modern.CallToolResult{Meta: s.meta(), Content: blocks, IsError: r.IsError, StructuredContent: r.StructuredContent}
+	return &modern.CallToolResult{
+		Meta: s.meta(), Content: blocks, IsError: r.IsError, StructuredContent: r.StructuredContent,
+	}
 }

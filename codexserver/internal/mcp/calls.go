@@ -63,7 +63,8 @@ func (cs *calls) resume(text string, d digest) (*call, error) {
 	defer cs.mu.Unlock()
 	c := cs.parked[text]
 	if c == nil || c.digest != d {
-		return nil, Invalid("/requestState", "not the state of an open call of this tool with these arguments: it was used before, or the server was restarted. "+
+		return nil, Invalid("/requestState", "not the state of an open call of this tool with these arguments: "+
+			"it was used before, or the server was restarted. "+
 			"Nothing was done here; codex-reply continues a conversation")
 	}
 	delete(cs.parked, text)

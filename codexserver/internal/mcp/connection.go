@@ -109,7 +109,8 @@ func (c *Connection) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.
 	c.peer = jsonrpc.NewPeer(t, h, &jsonrpc.Options{
 		Cancellation: jsonrpc.MCPCancel,
 		Inline: func(r *jsonrpc.Request) bool {
-			return named(r) || r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState") && era.Meta(r.Params) != nil
+			retry := r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState")
+			return named(r) || retry && era.Meta(r.Params) != nil
 		},
 		Batches:        func() bool { return c.hello.Load().client.ProtocolVersion == batches },
 		MaxConcurrent:  2*maxLong + spare,

@@ -28,7 +28,9 @@ var protocolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-
 // batches is the version whose clients may send batches. It alone has them.
 const batches = "2025-03-26"
 
-func (c *Connection) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
+func (c *Connection) initialize(
+	_ context.Context, p *mcptypes.InitializeRequestParams,
+) (*mcptypes.InitializeResult, error) {
 	who := elicit.Client{ProtocolVersion: p.ProtocolVersion, Name: p.ClientInfo.Name}
 	if !slices.Contains(protocolVersions, p.ProtocolVersion) { // MCP 2025-06-18, basic/lifecycle#version-negotiation
 		who.ProtocolVersion = protocolVersions[len(protocolVersions)-1]
@@ -37,7 +39,8 @@ func (c *Connection) initialize(_ context.Context, p *mcptypes.InitializeRequest
 		who.Capabilities = p.Capabilities
 	}
 	before := c.hello.Load()
-	if before.params != nil || !c.hello.CompareAndSwap(before, &hello{p, who, elicit.NewAsker(c.peer, who, &c.session.server.Approvals)}) {
+	after := &hello{p, who, elicit.NewAsker(c.peer, who, &c.session.server.Approvals)}
+	if before.params != nil || !c.hello.CompareAndSwap(before, after) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "initialize called more than once")
 	}
 	c.note(&c.began)
@@ -179,13 +182,15 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 	}
 	tc.Roots = c.Roots
 	result := c.session.server.Tools.Call(ctx, tc, p.Name, p.Arguments)
-	o.detach(ctx)                                                // the turn may go on
-	c.session.pace.wait(ctx, c.peer, c.session.server.MaxUnread) // before the result, since the events already have the answer twice
+	o.detach(ctx) // the turn may go on
+	// The events already have the answer twice, so the client reads them before the result.
+	c.session.pace.wait(ctx, c.peer, c.session.server.MaxUnread)
 	if ctx.Err() == nil {
 		tc.Answered()
 	} else {
 		tc.GaveUp()
 	}
-	text, err := mcptypes.Encode(result) // the peer's encoder would keep several copies of a long one while it validates it
+	// The peer's encoder would keep several copies of a long result while it validates it.
+	text, err := mcptypes.Encode(result)
 	return json.RawMessage(text), err
 }

@@ -39,7 +39,8 @@ func (s *Session) listen(q *request) (any, error) {
 		}
 	}
 	meta := &modern.NotificationMetaObject{SubscriptionID: &q.rpc.ID}
-	err = modern.NotificationsSubscriptionsAcknowledged.Notify(q.ctx, q.rpc.Peer(), &modern.SubscriptionsAcknowledgedNotificationParams{Meta: meta, Notifications: granted})
+	acknowledged := &modern.SubscriptionsAcknowledgedNotificationParams{Meta: meta, Notifications: granted}
+	err = modern.NotificationsSubscriptionsAcknowledged.Notify(q.ctx, q.rpc.Peer(), acknowledged)
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +71,11 @@ func (s *Session) follow(q *request, id string) {
 		}
 		if now := fmt.Sprint(shown.Status, keys, *shown.StatusMessage); now != sent {
 			sent = now
-			_ = modern.NotificationsTasks.Notify(context.Background(), q.rpc.Peer(), &modern.TaskStatusNotificationParams{
+			status := &modern.TaskStatusNotificationParams{
 				Meta: &modern.NotificationMetaObject{SubscriptionID: &q.rpc.ID}, Task: task,
-			}) // fails if the client has disconnected
+			}
+			// It fails if the client has disconnected.
+			_ = modern.NotificationsTasks.Notify(context.Background(), q.rpc.Peer(), status)
 		}
 		if over {
 			return

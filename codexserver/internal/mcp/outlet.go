@@ -36,13 +36,15 @@ type outlet struct {
 
 	// The mutex of the session's calls guards the rest.
 
-	to    *recipient // nil while no request waits
-	gap   gap
-	sent  float64    // notifications/progress; the count goes on with the next request, because some clients use one token for all
+	to  *recipient // nil while no request waits
+	gap gap
+	// sent counts notifications/progress. It goes on with the next request, because some clients use one token for all.
+	sent  float64
 	last  time.Time  // when the last one was sent to the request
 	doing string     // before the turn begins
 	turn  *turn.Turn // nil before
-	quiet bool       // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
+	// quiet has only a heartbeat sent: the answer may be a task, and clients drop progress that comes with an answer.
+	quiet bool
 	beat  *time.Timer
 }
 
@@ -198,7 +200,10 @@ func (s *Session) notify(peer *jsonrpc.Peer, method string, params any, overflow
 
 // warn sends a log message of the level warning, if the client wants those. The caller holds the mutex.
 func (o *outlet) warn(words string) {
-	wants := []mcptypes.LoggingLevel{mcptypes.LoggingLevelDebug, mcptypes.LoggingLevelInfo, mcptypes.LoggingLevelNotice, mcptypes.LoggingLevelWarning}
+	wants := []mcptypes.LoggingLevel{
+		mcptypes.LoggingLevelDebug, mcptypes.LoggingLevelInfo,
+		mcptypes.LoggingLevelNotice, mcptypes.LoggingLevelWarning,
+	}
 	if least := o.to.level(); least == nil || !slices.Contains(wants, *least) {
 		return
 	}

@@ -73,7 +73,8 @@ func (q *request) needTasks() error {
 	if q.tasks {
 		return nil
 	}
-	e := jsonrpc.Errorf(modern.CodeMissingRequiredClientCapability, "params%s: the request does not declare the extension %s", metaCapabilities, extensionTasks)
+	e := jsonrpc.Errorf(modern.CodeMissingRequiredClientCapability,
+		"params%s: the request does not declare the extension %s", metaCapabilities, extensionTasks)
 	e.Data = stdjson.RawMessage(`{"requiredCapabilities":{"extensions":{"` + extensionTasks + `":{}}}}`)
 	return e
 }
@@ -82,7 +83,9 @@ func (q *request) needTasks() error {
 const metaCapabilities = jsontext.Pointer("/_meta/io.modelcontextprotocol~1clientCapabilities")
 
 func unsupportedVersion(asked string) error {
-	e := jsonrpc.Errorf(modern.CodeUnsupportedProtocolVersion, "params%s: %q is not served by requests of their own", jsontext.Pointer("/_meta").AppendToken(modern.MetaProtocolVersion), asked)
+	path := jsontext.Pointer("/_meta").AppendToken(modern.MetaProtocolVersion)
+	e := jsonrpc.Errorf(modern.CodeUnsupportedProtocolVersion,
+		"params%s: %q is not served by requests of their own", path, asked)
 	e.Data, _ = json.Marshal(struct { // strings always encode
 		Supported []string `json:"supported"`
 		Requested string   `json:"requested"`
@@ -134,6 +137,7 @@ func members(path jsontext.Pointer, raw jsontext.Value) (map[string]jsontext.Val
 // Invalid returns the error for params with a missing or wrong member.
 func Invalid(path jsontext.Pointer, format string, args ...any) error {
 	e := jsonrpc.Errorf(modern.CodeInvalidParams, "params%s: %s", path, fmt.Sprintf(format, args...))
-	e.Data, _ = json.Marshal(map[string]jsontext.Pointer{"path": path}, jsontext.AllowInvalidUTF8(true)) // a string always encodes
+	data := map[string]jsontext.Pointer{"path": path}
+	e.Data, _ = json.Marshal(data, jsontext.AllowInvalidUTF8(true)) // a string always encodes
 	return e
 }

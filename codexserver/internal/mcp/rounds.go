@@ -111,7 +111,8 @@ func (c *call) serve(q *request) (any, error) {
 	})
 	began, most := time.Now(), c.mayTake(q)
 	if q.tasks && c.session.server.Tasks != nil { // a call that takes longer becomes one
-		late := time.AfterFunc(max(c.session.server.Tasks.options.Grace, 1), func() { c.update(func() { c.late = true }) })
+		grace := max(c.session.server.Tasks.options.Grace, 1)
+		late := time.AfterFunc(grace, func() { c.update(func() { c.late = true }) })
 		defer late.Stop()
 	}
 	for {

@@ -48,7 +48,9 @@ func quote(s string) json.RawMessage {
 
 // meta returns the _meta of every result of 2026-07-28.
 func (s *Server) meta() *modern.ResultMetaObject {
-	m := &modern.ResultMetaObject{ServerInfo: &modern.Implementation{Name: "codex-mcp", Title: new(s.Tools.Title()), Version: s.Version}}
+	m := &modern.ResultMetaObject{
+		ServerInfo: &modern.Implementation{Name: "codex-mcp", Title: new(s.Tools.Title()), Version: s.Version},
+	}
 	if info := s.engineInfo(); info != nil {
 		m.Extra = map[string]json.RawMessage{"io.github.codexmcp/engine": info}
 	}

@@ -49,8 +49,9 @@ type Session struct {
 func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *tools.Turns) *Session {
 	session := &Session{
 		server: s, ctx: ctx, threads: threads, turns: turns,
-		open: slots.NewLimit(maxLong, tooMany), calls: calls{parked: map[string]*call{}, limit: slots.NewLimit(maxLong, unfinished)},
-		pace: make(pace, 1), reads: make(chan struct{}, maxReads), known: make(chan struct{}),
+		open:  slots.NewLimit(maxLong, tooMany),
+		calls: calls{parked: map[string]*call{}, limit: slots.NewLimit(maxLong, unfinished)},
+		pace:  make(pace, 1), reads: make(chan struct{}, maxReads), known: make(chan struct{}),
 	}
 	session.present, session.leave = context.WithCancel(context.Background())
 	session.hosts = approve.NewHosts(session.present, s.Asking)
@@ -112,7 +113,8 @@ func (s *Session) serve(ctx context.Context, r *jsonrpc.Request, meta jsontext.V
 			return s.serveTask(q)
 		}
 	}
-	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not in MCP %s, or not served", r.Method, modern.ProtocolVersion)
+	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound,
+		"method %q is not in MCP %s, or not served", r.Method, modern.ProtocolVersion)
 }
 
 // Enter is [slots.Limit.Enter] for a request that may take long.

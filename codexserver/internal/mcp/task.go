@@ -152,7 +152,8 @@ func (t *liveTask) end() {
 	case cancelled:
 		file.Status, file.Message = modern.TaskStatusCancelled, "cancelled by the client"
 		c.toolCall.GaveUp()
-	case fails && c.session.ctx.Err() != nil: // another process may read it, which does not know that this server was stopped
+	case fails && c.session.ctx.Err() != nil:
+		// Another process may read the file, which does not know that this server was stopped.
 		if c.turn != nil {
 			file.Did = c.turn.Did()
 		}
@@ -169,7 +170,8 @@ func (t *liveTask) end() {
 	err := t.write(file)
 	c.update(func() {}) // for those who follow it
 	if err != nil {
-		c.session.Log().Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
+		const words = "the end of a task is kept in memory: its file cannot be written"
+		c.session.Log().Error(words, "task", file.ID, "error", err)
 		return
 	}
 	tasks.mu.Lock() // it is served from its file
@@ -198,7 +200,9 @@ type Tasks struct {
 func NewTasks(store *taskfile.Store, o setting.Tasks) *Tasks {
 	o = o.Resolved()
 	limit := slots.NewLimit(o.Limit, "limits.tasks: %d tasks are unfinished, and no more may be; nothing was started")
-	return &Tasks{options: o, store: store, limit: limit, byID: map[string]*liveTask{}, adopting: make(chan struct{}, 1)}
+	return &Tasks{
+		options: o, store: store, limit: limit, byID: map[string]*liveTask{}, adopting: make(chan struct{}, 1),
+	}
 }
 
 // add adds a task that this process serves from now on. From time to time it removes expired files, in the

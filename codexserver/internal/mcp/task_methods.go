@@ -184,7 +184,8 @@ const (
 func sharedTask(f *taskfile.Task, message string, poll *int64) modern.Task {
 	stamp := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 	return modern.Task{
-		TaskID: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &message, PollIntervalMs: poll,
+		TaskID: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated),
+		StatusMessage: &message, PollIntervalMs: poll,
 	}
 }
 
@@ -202,5 +203,6 @@ func endedTask(f *taskfile.Task) modern.DetailedTask {
 func (s *Session) lose(f *taskfile.Task) {
 	answer, did := tools.Ended(f.Did)
 	result, _ := modern.Encode(s.server.complete(answer)) // its parts always encode
-	f.Status, f.Message, f.Result = modern.TaskStatusCompleted, "the server ended while this task ran; "+did, jsontext.Value(result)
+	f.Status, f.Result = modern.TaskStatusCompleted, jsontext.Value(result)
+	f.Message = "the server ended while this task ran; " + did
 }

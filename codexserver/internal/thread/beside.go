@@ -37,7 +37,8 @@ func (o *occupied) overlap(other *occupied) (own, theirs string) {
 	for _, own := range o.All {
 		for _, theirs := range other.All {
 			chosen := slices.Contains(o.Own, own) || slices.Contains(other.Own, theirs)
-			if chosen && o.Thread != other.Thread && (o.replaces(theirs, own, other) || other.replaces(own, theirs, o)) {
+			replaces := o.replaces(theirs, own, other) || other.replaces(own, theirs, o)
+			if chosen && o.Thread != other.Thread && replaces {
 				return own, theirs
 			}
 		}
@@ -49,7 +50,8 @@ func (o *occupied) overlap(other *occupied) (own, theirs string) {
 // not if that one can: if the folder lies in its working folder, or if above is for both, such as /tmp, and o works there, too.
 func (o *occupied) replaces(folder, above string, of *occupied) bool {
 	in := func(path, folder string) bool { return path != folder && paths.Below(path, folder) }
-	return of.Resolved && in(folder, above) && !in(folder, of.Own[0]) && !(in(o.Own[0], above) && slices.Contains(of.All, above))
+	return of.Resolved && in(folder, above) && !in(folder, of.Own[0]) &&
+		!(in(o.Own[0], above) && slices.Contains(of.All, above))
 }
 
 // field has the folders of the running turns, and of programs that turns have left.
@@ -109,7 +111,8 @@ func (f *field) note(name string, o *occupied) (others []*occupied, gone func(),
 	}
 	files, err := fs.ReadDir(root.FS(), ".")
 	for _, file := range files {
-		if other := file.Name(); err == nil && strings.HasPrefix(other, filePrefix) && other != name && f.here[other] == nil {
+		other := file.Name()
+		if err == nil && strings.HasPrefix(other, filePrefix) && other != name && f.here[other] == nil {
 			others, err = appendLiving(others, root, other)
 		}
 	}

@@ -20,9 +20,10 @@ const (
 // checks is the state of a turn of which the engine may run several: the work, as often as its check fails, and the form of
 // its answer.
 type checks struct {
-	held    bool                 // another one may follow, so clients do not get begin and end of a turn of the engine
-	forming bool                 // one runs in which the model gives its answer a form
-	end     protocol.EventMsg    // of the engine's last turn until the next one begins, which clients get when the turn has ended
+	held    bool // another one may follow, so clients do not get begin and end of a turn of the engine
+	forming bool // one runs in which the model gives its answer a form
+	// end is that of the engine's last turn until the next one begins. Clients get it when the turn has ended.
+	end     protocol.EventMsg
 	letters []protocol.InputItem // that came while the engine did not work
 }
 

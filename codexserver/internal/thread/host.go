@@ -43,7 +43,8 @@ func (t *Thread) ends(q *seat, interrupted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q.begun = false
-	t.rest = &seat{id: q.id, Attend: Attend{Submission: q.Submission}} // not the call and its turn, which would stay in memory
+	// The call and its turn would stay in memory.
+	t.rest = &seat{id: q.id, Attend: Attend{Submission: q.Submission}}
 	if interrupted {
 		t.submit()
 	}

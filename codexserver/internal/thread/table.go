@@ -171,7 +171,10 @@ func (s *Share) Start(ctx context.Context, c admit.Caller, cfg protocol.Config, 
 	})
 }
 
-func (s *Share) begin(ctx context.Context, c admit.Caller, cfg protocol.Config, a Attend, start func(engine.Host) (engine.Conversation, error)) (*Thread, error) {
+func (s *Share) begin(
+	ctx context.Context, c admit.Caller, cfg protocol.Config, a Attend,
+	start func(engine.Host) (engine.Conversation, error),
+) (*Thread, error) {
 	t := s.newThread(a)
 	var err error
 	if stack.Apart(func() { t.conversation, err = start(t) }); err != nil {

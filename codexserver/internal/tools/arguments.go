@@ -128,7 +128,9 @@ func (t *tool) input() *schema {
 }
 
 // kinds are the types of JSON values, as schemas name them.
-var kinds = [256]string{'{': "object", '[': "array", '"': "string", '0': "number", 't': "boolean", 'f': "boolean", 'n': "null"}
+var kinds = [256]string{
+	'{': "object", '[': "array", '"': "string", '0': "number", 't': "boolean", 'f': "boolean", 'n': "null",
+}
 
 // read returns a value as the schema wants it. A text may have another value as JSON, see [schema.ofText], and a
 // number outside its bounds counts as the nearest one inside. The error names an argument that is locked, is missing,
@@ -227,7 +229,8 @@ const maxArgumentName = 100
 func (o *schema) unknown(path jsontext.Pointer, name string) error {
 	known := slices.Sorted(maps.Keys(o.Properties))
 	open := o.AdditionalProperties == nil || *o.AdditionalProperties
-	if given := letters(name); open && !slices.ContainsFunc(known, func(name string) bool { return letters(name) == given }) {
+	given := letters(name)
+	if open && !slices.ContainsFunc(known, func(name string) bool { return letters(name) == given }) {
 		return nil
 	}
 	near, advice := nearest(name, known), "the arguments are "+strings.Join(known, ", ")

@@ -17,9 +17,12 @@ import (
 // ours.
 var codexTool = &tool{
 	name: "codex", title: "Codex", turn: true, hints: &works,
-	description: "Hand a coding task to Codex, an agent that works in the folder cwd and answers when it is done. This begins a new conversation; to continue it, call codex-reply with the threadId of the result.",
-	purpose:     "hand over a task. Say what is to be done, where (cwd), and how to check it; the answer comes when it is done. With background it comes at once, for tasks that take longer than a call may.",
-	arguments:   func() arguments { return new(codexArguments) },
+	description: "Hand a coding task to Codex, an agent that works in the folder cwd and answers when it is done. " +
+		"This begins a new conversation; to continue it, call codex-reply with the threadId of the result.",
+	purpose: "hand over a task. Say what is to be done, where (cwd), and how to check it; " +
+		"the answer comes when it is done. " +
+		"With background it comes at once, for tasks that take longer than a call may.",
+	arguments: func() arguments { return new(codexArguments) },
 	result: func() *schema {
 		return resultOf[protocol.TurnResult](func(name string, _ *schema) bool { return !ofReview(name) })
 	},
@@ -76,7 +79,10 @@ func (a *codexArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRe
 		if tree, err = t.addWorktree(ctx, cwd); err != nil {
 			return nil, err
 		}
-		cfg.Cwd, b.Order.Worktree = tree.Cwd, &protocol.Worktree{Path: plain.Short(tree.Path, maxTree), Branch: plain.Short(tree.Branch, maxName)}
+		cfg.Cwd = tree.Cwd
+		b.Order.Worktree = &protocol.Worktree{
+			Path: plain.Short(tree.Path, maxTree), Branch: plain.Short(tree.Branch, maxName),
+		}
 		b.Remark(fmt.Sprintf("The conversation works in the git worktree %s, on the new branch %s. "+
 			"Use git to commit there what you want to keep.", tree.Path, tree.Branch))
 	}

@@ -8,11 +8,14 @@ import (
 )
 
 var interruptTool = &tool{
-	name: "codex-interrupt", title: "Codex Interrupt", short: true, open: true, unsaid: []string{"conversationId", "sessionId"},
+	name: "codex-interrupt", title: "Codex Interrupt", short: true, open: true,
+	unsaid:      []string{"conversationId", "sessionId"},
 	description: "Stop what a conversation does now. codex-reply continues it.",
 	purpose:     "stop what a conversation does now.",
-	hints:       &mcptypes.ToolAnnotations{ReadOnlyHint: &no, DestructiveHint: &no, IdempotentHint: &yes, OpenWorldHint: &no},
-	arguments:   func() arguments { return new(interruptArguments) },
+	hints: &mcptypes.ToolAnnotations{
+		ReadOnlyHint: &no, DestructiveHint: &no, IdempotentHint: &yes, OpenWorldHint: &no,
+	},
+	arguments: func() arguments { return new(interruptArguments) },
 }
 
 type interruptArguments struct {

@@ -18,10 +18,11 @@ import (
 
 var listTool = &tool{
 	name: "codex-list", title: "Codex List", short: true, hints: &reads,
-	description: "List conversations, the newest first, with the threadId for codex-reply. status and doing: the last turn here.",
-	purpose:     "find past conversations.",
-	offered:     can[engine.Library],
-	arguments:   func() arguments { return new(listArguments) },
+	description: "List conversations, the newest first, with the threadId for codex-reply. " +
+		"status and doing: the last turn here.",
+	purpose:   "find past conversations.",
+	offered:   can[engine.Library],
+	arguments: func() arguments { return new(listArguments) },
 }
 
 type listArguments struct {
@@ -84,7 +85,8 @@ func (a *listArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 	for _, item := range page.Items {
 		title := cmp.Or(strings.TrimSpace(item.Title), item.Preview)
 		row := listRow{
-			ThreadID: item.ConversationID, Preview: plain.OneLine(title, maxTitle-1), Cwd: plain.OneLine(item.Cwd, 0), Timestamp: item.Timestamp,
+			ThreadID: item.ConversationID, Preview: plain.OneLine(title, maxTitle-1),
+			Cwd: plain.OneLine(item.Cwd, 0), Timestamp: item.Timestamp,
 			Origin: plain.OneLine(item.Origin, maxTitle), OpenIn: plain.OneLine(item.Holder, maxTitle),
 		}
 		if t := c.Turns.of(thread.CanonicalID(item.ConversationID)); t != nil {
@@ -153,7 +155,8 @@ func (a *listArguments) page(ctx context.Context, library engine.Library) (*prot
 			if !matches(&item) {
 				continue
 			}
-			if found.Items = append(found.Items, item); len(found.Items) == size { // a page that ends here has the cursor of the next
+			found.Items = append(found.Items, item)
+			if len(found.Items) == size { // a page that ends here has the cursor of the next
 				page, err = library.List(ctx, protocol.ListConversationsParams{PageSize: new(i + 1), Cursor: cursor})
 				if err != nil {
 					return nil, err
@@ -163,7 +166,8 @@ func (a *listArguments) page(ctx context.Context, library engine.Library) (*prot
 			}
 		}
 		looked += len(page.Items)
-		if found.NextCursor = page.NextCursor; len(page.Items) == 0 || found.NextCursor != nil && *found.NextCursor == cursor {
+		found.NextCursor = page.NextCursor
+		if len(page.Items) == 0 || found.NextCursor != nil && *found.NextCursor == cursor {
 			found.NextCursor = nil
 		}
 	}
@@ -188,6 +192,7 @@ func (a *listArguments) matcher(ctx context.Context) (func(*protocol.Conversatio
 			same = folder == "" || c.Cwd != "" && paths.Below(paths.Real(c.Cwd), folder)
 			here[c.Cwd] = same
 		}
-		return same && (strings.Contains(strings.ToLower(c.Title), search) || strings.Contains(strings.ToLower(c.Preview), search))
+		title, preview := strings.ToLower(c.Title), strings.ToLower(c.Preview)
+		return same && (strings.Contains(title, search) || strings.Contains(preview, search))
 	}, nil
 }

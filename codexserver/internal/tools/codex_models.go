@@ -54,7 +54,9 @@ func (*modelsArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRes
 			Model: plain.Brief(m.Name), Default: m.IsDefault, Profiles: briefs(m.Profiles), Efforts: briefs(m.Efforts),
 			DefaultEffort: plain.Brief(string(m.DefaultEffort)), Description: plain.Brief(m.Description),
 		}
-		if size += len(row.Model) + len(row.Description) + len(strings.Join(row.Profiles, `","`)) + len(strings.Join(row.Efforts, `","`)) + 100; size > maxModelText {
+		lists := strings.Join(row.Profiles, `","`) + strings.Join(row.Efforts, `","`)
+		size += len(row.Model) + len(row.Description) + len(lists) + 100
+		if size > maxModelText {
 			out.Notes = append(out.Notes, "there are more models")
 			break
 		}

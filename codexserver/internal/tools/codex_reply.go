@@ -17,9 +17,10 @@ import (
 // instead of threadId.
 var replyTool = &tool{
 	name: "codex-reply", title: "Codex Reply", turn: true, open: true, hints: &works,
-	description: "Continue a conversation that codex began: a correction, an answer, the next step. Codex remembers what was said and done.",
-	purpose:     "say more in a conversation (threadId): an answer, a correction, the next step.",
-	arguments:   func() arguments { return new(replyArguments) },
+	description: "Continue a conversation that codex began: a correction, an answer, the next step. " +
+		"Codex remembers what was said and done.",
+	purpose:   "say more in a conversation (threadId): an answer, a correction, the next step.",
+	arguments: func() arguments { return new(replyArguments) },
 	result: func() *schema {
 		o := resultOf[protocol.TurnResult](func(name string, member *schema) bool {
 			*member = schema{Type: member.Type}
@@ -58,7 +59,10 @@ func (a *replyArguments) check() error {
 		return err
 	}
 	if a.WhileRunning == "steer" {
-		for name, given := range map[string]bool{"effort": a.Effort != "", "budget": a.Budget != nil, "check": a.Check != "", "output-schema": a.OutputSchema != nil} {
+		for name, given := range map[string]bool{
+			"effort": a.Effort != "", "budget": a.Budget != nil, "check": a.Check != "",
+			"output-schema": a.OutputSchema != nil,
+		} {
 			if given {
 				return fmt.Errorf("argument /%s: a running turn keeps its own; leave it out, or do not steer", name)
 			}

@@ -21,7 +21,9 @@ var reviewTool = &tool{
 	offered:     func(t *Table) bool { return t.options.Home != "" },
 	arguments:   func() arguments { return new(reviewArguments) },
 	result: func() *schema {
-		return resultOf[protocol.TurnResult](func(name string, _ *schema) bool { return name == "threadId" || ofReview(name) })
+		return resultOf[protocol.TurnResult](func(name string, _ *schema) bool {
+			return name == "threadId" || ofReview(name)
+		})
 	},
 }
 
@@ -78,12 +80,16 @@ func (a *reviewArguments) take(ctx context.Context, dir string, t *Table) (*revi
 	about := "what is not committed, new files too"
 	switch a.Target {
 	case protocol.ReviewBase:
-		about = fmt.Sprintf("what differs from the commit where the current branch left %q (%s), but for files that git does not know", revision, c.Commit)
+		about = fmt.Sprintf("what differs from the commit where the current branch left %q (%s), "+
+			"but for files that git does not know", revision, c.Commit)
 	case protocol.ReviewCommit:
 		about, revision = fmt.Sprintf("the commit %s; the files on disk may be of another one", c.Commit), c.Commit
 	}
 	words := strings.TrimSpace("Review " + string(a.Target) + " " + revision + "\n" + a.Instructions)
-	return &review.Task{Root: c.Root, About: about, Words: words, Instructions: a.Instructions, Files: review.ParseDiff(c.Diff), Cut: c.Cut}, nil
+	return &review.Task{
+		Root: c.Root, About: about, Words: words, Instructions: a.Instructions,
+		Files: review.ParseDiff(c.Diff), Cut: c.Cut,
+	}, nil
 }
 
 // maxAnswer is how many bytes are shown of an answer that cannot be read.
@@ -116,7 +122,8 @@ func (a *reviewArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolR
 	}
 	if len(task.Files) == 0 {
 		result := protocol.TurnResult{
-			Status: protocol.StatusCompleted, Outcome: protocol.ReviewPass, Why: "there is nothing to review in " + task.Root + ": no file differs",
+			Status: protocol.StatusCompleted, Outcome: protocol.ReviewPass,
+			Why:     "there is nothing to review in " + task.Root + ": no file differs",
 			Changes: []protocol.Change{}, Commands: []protocol.Command{}, Refused: []protocol.Refusal{},
 		}
 		result.Content = result.Why
@@ -132,10 +139,12 @@ func (a *reviewArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolR
 		b.Remark("The reviewer was asked to read what was not handed over: " + unread + ".")
 	}
 	th, err := c.Threads.Start(ctx, c.table.Caller(c.Host, c.Roots), protocol.Config{
-		Cwd: dir, Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever, ReadOnly: true, FromCall: true,
+		Cwd: dir, Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever,
+		ReadOnly: true, FromCall: true,
 	}, attend)
 	if err != nil {
 		return nil, err
 	}
-	return c.run(ctx, b, th, attend, protocol.TurnInput{Items: protocol.TextInput(prompt), OutputSchema: []byte(review.Schema)}), nil
+	in := protocol.TurnInput{Items: protocol.TextInput(prompt), OutputSchema: []byte(review.Schema)}
+	return c.run(ctx, b, th, attend, in), nil
 }

@@ -17,10 +17,12 @@ import (
 // waitTool is for clients whose calls must be short.
 var waitTool = &tool{
 	name: "codex-wait", title: "Codex Wait", hints: &reads,
-	description: "Wait for conversations that run in the background. Returns when the first has its result, or the time is over, with the status of each; waiting is for a person's approval. Call it again for those that still run.",
-	purpose:     "wait for conversations that run in the background, and read their results.",
-	arguments:   func() arguments { return new(waitArguments) },
-	result:      func() *schema { return resultOf[waitResult](func(string, *schema) bool { return true }) },
+	description: "Wait for conversations that run in the background. " +
+		"Returns when the first has its result, or the time is over, with the status of each; " +
+		"waiting is for a person's approval. Call it again for those that still run.",
+	purpose:   "wait for conversations that run in the background, and read their results.",
+	arguments: func() arguments { return new(waitArguments) },
+	result:    func() *schema { return resultOf[waitResult](func(string, *schema) bool { return true }) },
 }
 
 type waitArguments struct {
@@ -38,7 +40,8 @@ func (a *waitArguments) wait() time.Duration {
 
 func (a *waitArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolResult, error) {
 	if c.Turns.shared && a.ThreadIDs == nil {
-		return nil, errors.New("argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
+		return nil, errors.New("argument /threadIds is missing: " +
+			"several clients share what runs here, so name the conversations to wait for")
 	}
 	for i, id := range a.ThreadIDs {
 		a.ThreadIDs[i] = thread.CanonicalID(id)
@@ -162,7 +165,8 @@ func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*begun) *mcpt
 
 // rest returns the row of a thread without a turn.
 func (c *Call) rest(ctx context.Context, id string) row {
-	r := row{ThreadID: id, Status: protocol.StatusUnknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."}
+	const unknown = "No turn of this conversation was started here. codex-reply continues one that has ended."
+	r := row{ThreadID: id, Status: protocol.StatusUnknown, Content: unknown}
 	if c.open(id) != nil {
 		r.Status, r.Content = protocol.StatusIdle, "No turn runs. codex-reply continues the conversation."
 	} else if holder := c.table.traits.Holder; holder != nil && !c.Threads.OpenOnly() {

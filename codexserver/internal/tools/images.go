@@ -59,7 +59,8 @@ func imageURL(cwd, image string, left int64, b admit.Bounds, withheld func(path 
 // it, too, and would be a part of every program that embeds the server.
 func imageType(data []byte) string {
 	for _, t := range []struct{ begin, media string }{
-		{"\x89PNG\r\n\x1a\n", "image/png"}, {"\xff\xd8\xff", "image/jpeg"}, {"GIF87a", "image/gif"}, {"GIF89a", "image/gif"},
+		{"\x89PNG\r\n\x1a\n", "image/png"}, {"\xff\xd8\xff", "image/jpeg"},
+		{"GIF87a", "image/gif"}, {"GIF89a", "image/gif"},
 	} {
 		if bytes.HasPrefix(data, []byte(t.begin)) {
 			return t.media

@@ -41,8 +41,10 @@ func (c *Call) maxResult() int {
 func (b *begun) answer() *mcptypes.CallToolResult {
 	result := b.Result()
 	r := &mcptypes.CallToolResult{Content: blocks(result.Texts...), StructuredContent: result.JSON(b.Order.Most)}
-	lines := append([]string{hint(b.ThreadID(), &result.TurnResult, result.More)}, append(notDone(&result), missing(&result)...)...)
-	if result.Texts[0] == "" && len(result.Texts) == 1 && result.Content != "" { // as Codex has it; but models of many hosts see only the texts
+	first := []string{hint(b.ThreadID(), &result.TurnResult, result.More)}
+	lines := slices.Concat(first, notDone(&result), missing(&result))
+	// Only the structured content has it, as with Codex; but models of many hosts see only the texts.
+	if result.Texts[0] == "" && len(result.Texts) == 1 && result.Content != "" {
 		lines = append(lines, result.Content)
 	}
 	if result.Fails {
@@ -57,7 +59,7 @@ func (b *begun) answer() *mcptypes.CallToolResult {
 
 // hint returns a line that names a thread for the client's model, and says what to call next. Without it a
 // model that sees only the texts of a result could not continue the conversation.
-// result is what the turn result, or nil before its end. more is true if codex-show has more of the
+// result is what the turn did, or nil before its end. more is true if codex-show has more of the
 // answer.
 func hint(thread string, result *protocol.TurnResult, more bool) string {
 	if result == nil {
@@ -73,7 +75,7 @@ func hint(thread string, result *protocol.TurnResult, more bool) string {
 	return "[" + words + "]"
 }
 
-// notDone returns a line for each of the last things that a turn result not do because nobody approved
+// notDone returns a line for each of the last things that a turn did not do because nobody approved
 // them or a policy refuses them, with why unless a remark says it. Models of many hosts see only the texts of a result.
 func notDone(result *turn.Result) []string {
 	var lines []string
@@ -100,7 +102,7 @@ func notDone(result *turn.Result) []string {
 	return lines
 }
 
-// missing returns a line for each of the first MCP servers that result not start.
+// missing returns a line for each of the first MCP servers that did not start.
 func missing(result *turn.Result) (lines []string) {
 	for _, m := range result.Missing[:min(len(result.Missing), maxNotDone)] {
 		m.Server, _ = elicit.ShowCode(m.Server)
@@ -131,7 +133,8 @@ func (b *begun) still(c *Call) *mcptypes.CallToolResult {
 	case asked:
 		words = "Still running, and " + s.Line() + ". codex-wait asks it again. "
 	default:
-		words = "Still running, and " + s.Line() + ". A person has to answer it where this server asks, not in this client. "
+		words = "Still running, and " + s.Line() +
+			". A person has to answer it where this server asks, not in this client. "
 	}
 	result.ThreadID, result.Status = b.ThreadID(), s.Status
 	if len(result.Commands)+len(result.Changes) > 0 {
@@ -141,20 +144,23 @@ func (b *begun) still(c *Call) *mcptypes.CallToolResult {
 		}
 		words += ". "
 	}
-	words += "The turn continues in the background: call codex-wait with threadIds [\"" + b.ThreadID() + "\"] for its result."
+	words += `The turn continues in the background: call codex-wait with threadIds ["` + b.ThreadID() +
+		`"] for its result.`
 	result.Content = words
 	r := b.interim(s.Status, words)
 	r.StructuredContent = result.JSON(protocol.MinResult)
 	return r
 }
 
-// Ended returns the result of a task whose server ended while the task ran, and what it result as
+// Ended returns the result of a task whose server ended while the task ran, and what it did as
 // a line. result is what [turn.Turn.Did] returned last.
 func Ended(result protocol.TurnResult) (r *mcptypes.CallToolResult, line string) {
 	short := string(result.JSON(protocol.MinResult))
 	line = doneUntil(&result)
-	result.Content = "The server ended while this task ran. What it result until then remains: " + line + ". Call codex-reply with threadId " + result.ThreadID + " to continue."
-	r = &mcptypes.CallToolResult{Content: blocks(result.Content), StructuredContent: result.JSON(setting.DefaultResult), IsError: new(true)}
+	result.Content = "The server ended while this task ran. What it did until then remains: " + line +
+		". Call codex-reply with threadId " + result.ThreadID + " to continue."
+	whole := result.JSON(setting.DefaultResult)
+	r = &mcptypes.CallToolResult{Content: blocks(result.Content), StructuredContent: whole, IsError: new(true)}
 	forModel(r, short)
 	return r, line
 }
@@ -167,7 +173,8 @@ func doneUntil(r *protocol.TurnResult) string {
 		}
 		return fmt.Sprintf("%d %ss", n, noun)
 	}
-	return many(len(r.Commands)+r.Truncated.Commands, "command") + " ran and " + many(len(r.Changes)+r.Truncated.Changes, "file") + " changed"
+	commands, files := len(r.Commands)+r.Truncated.Commands, len(r.Changes)+r.Truncated.Changes
+	return many(commands, "command") + " ran and " + many(files, "file") + " changed"
 }
 
 // Broken returns the result of a call whose tool panicked.

@@ -20,7 +20,9 @@ func (t *Table) CanContinue(ctx context.Context) error { return t.traits.CanCont
 // Continue opens the thread of a turn that another process has left, and begins the rest of the turn. It returns nil if
 // [Call.Result] waits for that; in the background codex-wait has the result. Before is the last [turn.Turn.Resume], and
 // done the last [turn.Turn.Did]. If Continue fails, another process may still continue the turn.
-func (t *Table) Continue(ctx context.Context, c *Call, before turn.Resume, done *protocol.TurnResult, background bool) (r *mcptypes.CallToolResult, err error) {
+func (t *Table) Continue(
+	ctx context.Context, c *Call, before turn.Resume, done *protocol.TurnResult, background bool,
+) (r *mcptypes.CallToolResult, err error) {
 	if before.Began.IsZero() {
 		before.Began = time.Now()
 	}
@@ -28,7 +30,10 @@ func (t *Table) Continue(ctx context.Context, c *Call, before turn.Resume, done 
 	c.table = t
 	b, a := c.newTurn(false)
 	b.background, b.Order.Resume = background, before
-	in := protocol.TurnInput{OutputSchema: []byte(before.Schema), MaxTokens: maxTokens(before.Budget), Continue: func(words string) { b.Remark(words) }}
+	in := protocol.TurnInput{
+		OutputSchema: []byte(before.Schema), MaxTokens: maxTokens(before.Budget),
+		Continue: func(words string) { b.Remark(words) },
+	}
 	b.Turn.Continue(done, before.Began, before.Used)
 	if c.leave, err = t.limit.Enter(""); err != nil {
 		return nil, err

@@ -128,10 +128,14 @@ type Table struct {
 // New returns the tools that e can serve.
 func New(e engine.Engine, o *Options) *Table {
 	o = cmp.Or(o, &Options{})
-	t := &Table{options: o, Rules: admit.New(o.Calls, o.Home), engine: e, traits: engine.TraitsOf(e), rollouts: make(slots.Slots, 1)}
+	t := &Table{
+		options: o, Rules: admit.New(o.Calls, o.Home), engine: e, traits: engine.TraitsOf(e),
+		rollouts: make(slots.Slots, 1),
+	}
 	t.locked = slices.Clone(t.Rules.Locked)
 	if o.Turns > 0 {
-		t.limit = slots.NewLimit(o.Turns, "%d turns are under way, and no more may be (limits.turns): wait for the end of one, or stop one with codex-interrupt")
+		t.limit = slots.NewLimit(o.Turns, "%d turns are under way, and no more may be (limits.turns): "+
+			"wait for the end of one, or stop one with codex-interrupt")
 	}
 	for _, tool := range all {
 		chosen := o.Tools == nil || tool == codexTool || tool == replyTool || slices.Contains(o.Tools, tool.name)
@@ -169,7 +173,8 @@ func (t *Table) List(mirror bool) []mcptypes.Tool {
 	for i, tool := range t.tools {
 		in := tool.schema(slices.Concat(tool.unsaid, t.lockedOf(tool)), mirror)
 		all[i] = mcptypes.Tool{
-			Name: tool.name, Title: new(t.named(tool.title, t.Title())), Description: new(t.named(tool.description, t.Title())), Annotations: tool.hints,
+			Name: tool.name, Title: new(t.named(tool.title, t.Title())),
+			Description: new(t.named(tool.description, t.Title())), Annotations: tool.hints,
 			InputSchema: t.encode(in), Meta: t.meta(tool),
 		}
 		if tool.result != nil {
@@ -184,9 +189,13 @@ func (t *Table) Title() string { return plain.OneLine(t.traits.Title, maxName) }
 
 // withoutSandbox has words for an engine that has no sandbox.
 var withoutSandbox = strings.NewReplacer(
-	", under a sandbox. A person approves what leaves it.", ". A person approves what it asks about.",
-	"asked about a command: untrusted: unless it is known to be safe; on-failure: when the sandbox stopped it; on-request: when Codex wants to leave the sandbox; never.", "asked about a command.",
-	"reasoning, sandbox, approval policy", "reasoning, approval policy",
+	", under a sandbox. A person approves what leaves it.",
+	". A person approves what it asks about.",
+	"asked about a command: untrusted: unless it is known to be safe; on-failure: when the sandbox stopped it; "+
+		"on-request: when Codex wants to leave the sandbox; never.",
+	"asked about a command.",
+	"reasoning, sandbox, approval policy",
+	"reasoning, approval policy",
 )
 
 // named returns words about Codex as words about the engine.
@@ -226,13 +235,16 @@ func (t *Table) Instructions() string {
 	if name := t.Title(); name != "Codex" {
 		who = name + ", an agent"
 	}
-	lines := []string{"These tools give coding tasks to " + who + " that works in a folder on this machine, under a sandbox. A person approves what leaves it."}
+	lines := []string{"These tools give coding tasks to " + who +
+		" that works in a folder on this machine, under a sandbox. A person approves what leaves it."}
 	for _, tool := range t.tools {
 		lines = append(lines, "- "+tool.name+": "+tool.purpose)
 	}
-	lines = append(lines,
+	lines = append(
+		lines,
 		"Continue a conversation by the threadId of its result; it remembers what was said and done before.",
-		"A result that says that something was declined or denied means that it was not done. Do not try it in another way; ask the user.",
+		"A result that says that something was declined or denied means that it was not done. "+
+			"Do not try it in another way; ask the user.",
 	)
 	return t.named(strings.Join(lines, "\n"), t.Title())
 }
@@ -247,7 +259,9 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 }
 
 // begin is Call without the wait for a turn that the call began. It then returns nil.
-func (t *Table) begin(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
+func (t *Table) begin(
+	ctx context.Context, c *Call, name string, arguments stdjson.RawMessage,
+) *mcptypes.CallToolResult {
 	tool := find(t.tools, name)
 	if tool.name == "" {
 		return failure("", fmt.Sprintf("unknown tool %q", name))

@@ -18,7 +18,8 @@ func (c *Call) newTurn(background bool) (*begun, thread.Attend) {
 		Turn: turn.New(c.table.options.Report), owner: c.Turns, polled: c.Durable, background: background,
 		follows: func() bool { return false },
 	}
-	b.Order.Most, b.Order.Shows, b.Order.CheckTime = c.maxResult(), c.table.Has(showTool.name), c.table.options.CheckTime
+	b.Order.Most, b.Order.Shows = c.maxResult(), c.table.Has(showTool.name)
+	b.Order.CheckTime = c.table.options.CheckTime
 	c.asked = func() {}
 	a := c.Awaited
 	if background {
@@ -42,11 +43,14 @@ func (c *Call) revive(ctx context.Context, id string, cfg protocol.Config, a thr
 }
 
 // run begins a turn of a thread. It returns nil if the call waits for it, see [Call.Result].
-func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.Attend, in protocol.TurnInput) *mcptypes.CallToolResult {
+func (c *Call) run(
+	ctx context.Context, b *begun, th *thread.Thread, a thread.Attend, in protocol.TurnInput,
+) *mcptypes.CallToolResult {
 	b.thread, b.Order.Thread = th, th.ID()
 	background := b.background
 	if !c.Turns.add(b) {
-		return failure(th.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
+		return failure(th.ID(), fmt.Sprintf("%d turns run in the background, and no more may: "+
+			"wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
 	if c.table.Continues() && a.Review == "" && b.Order.Key == "" && (c.Durable || background || c.Until != nil) {
 		b.Order.Key = rand.Text()
@@ -76,7 +80,8 @@ func (c *Call) run(ctx context.Context, b *begun, th *thread.Thread, a thread.At
 		b.owner.end(b)
 	})
 	if background {
-		return b.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
+		const words = "The turn runs in the background. Call codex-wait with this threadId for its result."
+		return b.interim(protocol.StatusRunning, words)
 	}
 	if c.Until != nil && errors.Is(context.Cause(c.Until), ErrLimit) {
 		return c.Leave()

@@ -65,7 +65,9 @@ func (a *turnArguments) begin(t *Table, b *begun, prompt, cwd string) (protocol.
 			b.Order.Checks = append(b.Order.Checks, line)
 		}
 	}
-	in := protocol.TurnInput{Items: protocol.TextInput(prompt), OutputSchema: a.OutputSchema, MaxTokens: maxTokens(a.Budget)}
+	in := protocol.TurnInput{
+		Items: protocol.TextInput(prompt), OutputSchema: a.OutputSchema, MaxTokens: maxTokens(a.Budget),
+	}
 	left := int64(maxImageBytes)
 	for i, image := range a.Images {
 		url, n, err := imageURL(cwd, image, left, t.Rules.Bounds, engine.Withheld(t.engine, cwd))

@@ -36,7 +36,8 @@ type Turns struct {
 
 // common has the turns of the clients that share them.
 type common struct {
-	keeper atomic.Pointer[thread.Share] // holds the threads of turns in the background; nil leaves that to their clients
+	// keeper holds the threads of turns in the background. Nil leaves that to their clients.
+	keeper atomic.Pointer[thread.Share]
 
 	// mu also guards who gets the results of the turns. It is held before the lock of a turn. Whoever holds it must not wait
 	// for that of a thread or of a share.
@@ -73,7 +74,7 @@ type begun struct {
 	background bool              // codex-wait has the result
 	callerGone bool              // the call that waited for the result has ended without it
 	answered   bool              // a caller has the result
-	follows    func() bool       // ends that the turn ends with its call, or those in the background, unless its life does so
+	follows    func() bool       // ends that the turn ends with its call, or with those in the background
 	places     map[*Turns]func() // how clients leave that are asked besides the owner's
 }
 
@@ -119,7 +120,8 @@ func (ts *Turns) Wait() { ts.running.Wait() }
 // the turn does. The oldest one is the first.
 func (ts *Turns) Working() (all []string) {
 	for _, t := range ts.all(func(t *begun) bool { return !t.over() }) {
-		all = append(all, fmt.Sprintf("%s in %s: %s", t.ThreadID(), plain.Short(t.thread.Info().Cwd, plain.MaxPath), t.State().Line()))
+		cwd := plain.Short(t.thread.Info().Cwd, plain.MaxPath)
+		all = append(all, fmt.Sprintf("%s in %s: %s", t.ThreadID(), cwd, t.State().Line()))
 	}
 	return all
 }

@@ -25,7 +25,8 @@ func (c *check) is(call string) bool { return call != "" && call == c.call }
 func (t *Turn) Checking(call, line string, try int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.check = check{protocol.Check{Command: plain.Short(line, plain.MaxWords), Tries: try, Why: "it has not ended"}, call}
+	begun := protocol.Check{Command: plain.Short(line, plain.MaxWords), Tries: try, Why: "it has not ended"}
+	t.check = check{begun, call}
 }
 
 // Checked records that the check has ended as its command did, or why that says nothing about the work. It returns
@@ -61,5 +62,6 @@ func checked(c *protocol.Check) string {
 	case *c.Passed:
 		return fmt.Sprintf("The check %s passed.", about)
 	}
-	return fmt.Sprintf("The task is not done: the check %s failed with exit code %d at try %d.", about, *c.ExitCode, c.Tries)
+	const failed = "The task is not done: the check %s failed with exit code %d at try %d."
+	return fmt.Sprintf(failed, about, *c.ExitCode, c.Tries)
 }

@@ -33,7 +33,8 @@ type Result struct {
 // broken is the result of a turn whose result cannot be made.
 func broken(thread string) *Result {
 	const words = "internal error: the turn panicked"
-	return &Result{TurnResult: protocol.TurnResult{ThreadID: thread, Status: protocol.StatusFailed, Content: words}, Texts: []string{words}, Fails: true}
+	failed := protocol.TurnResult{ThreadID: thread, Status: protocol.StatusFailed, Content: words}
+	return &Result{TurnResult: failed, Texts: []string{words}, Fails: true}
 }
 
 // Result returns how the turn has ended, the zero value before.
@@ -62,7 +63,8 @@ func (t *Turn) conclude(err error, found *changes.Found) {
 	}
 	formed := t.output(&result, err)
 	answer, hidden := "", ""
-	if result.Status, answer, hidden = t.told(spoken, err, spent); result.Status == protocol.StatusCompleted && !formed {
+	result.Status, answer, hidden = t.told(spoken, err, spent)
+	if result.Status == protocol.StatusCompleted && !formed {
 		result.Status = protocol.StatusIncomplete
 	}
 	if c := &result.Check; c.Command != "" {
@@ -87,7 +89,8 @@ func (t *Turn) conclude(err error, found *changes.Found) {
 	r.Texts = append([]string{r.Cut(answer, t.Order.Most)}, t.remarks...)
 	for i, one := range result.Refused { // each reason stands once: some remarks begin with one
 		why := strings.ToLower(strings.TrimPrefix(one.Why, "not run: "))
-		if slices.ContainsFunc(t.remarks, func(words string) bool { return strings.HasPrefix(strings.ToLower(words), why) }) {
+		begins := func(words string) bool { return strings.HasPrefix(strings.ToLower(words), why) }
+		if slices.ContainsFunc(t.remarks, begins) {
 			result.Refused[i].Why = ""
 		}
 	}

@@ -61,7 +61,10 @@ func (t *tokens) shown() *protocol.TurnUsage {
 		return nil
 	}
 	of := func(u protocol.TokenUsage) protocol.Tokens {
-		return protocol.Tokens{Input: u.InputTokens, Cached: u.CachedInputTokens, Output: u.OutputTokens, Reasoning: u.ReasoningOutputTokens}
+		return protocol.Tokens{
+			Input: u.InputTokens, Cached: u.CachedInputTokens,
+			Output: u.OutputTokens, Reasoning: u.ReasoningOutputTokens,
+		}
 	}
 	return &protocol.TurnUsage{Turn: of(minus(*t.now, *t.before)), Thread: of(*t.now)}
 }

@@ -120,7 +120,8 @@ const ending protocol.TurnStatus = "ending"
 func New(o changes.Options) *Turn {
 	return &Turn{
 		now: moment{Now: show.Now{Doing: "starting", Since: time.Now()}}, folder: folder{options: o},
-		started: make(chan struct{}), done: make(chan struct{}), commands: commands{approved: map[string]grant{}, open: map[string]*open{}},
+		started: make(chan struct{}), done: make(chan struct{}),
+		commands: commands{approved: map[string]grant{}, open: map[string]*open{}},
 	}
 }
 
@@ -298,13 +299,16 @@ func (t *Turn) So() protocol.TurnResult {
 // so is So for a caller that holds t.mu.
 func (t *Turn) so() protocol.TurnResult {
 	r := protocol.TurnResult{
-		ThreadID: plain.Short(t.place.thread, plain.MaxName), Status: t.status, Model: plain.Short(t.place.model, plain.MaxName), Rerouted: t.place.rerouted,
+		ThreadID: plain.Short(t.place.thread, plain.MaxName), Status: t.status,
+		Model: plain.Short(t.place.model, plain.MaxName), Rerouted: t.place.rerouted,
 		DurationMS: t.time.duration.Milliseconds(), Usage: t.tokens.shown(), Check: t.check.Check,
 		Refused: append(slices.Clone(t.refused), t.failed.refusals()...), Missing: slices.Clone(t.missing),
 		Truncated: t.dropped,
 	}
 	for _, step := range t.plan {
-		r.Plan = append(r.Plan, protocol.PlanStep{Step: plain.Short(step.Step, plain.MaxWords), Status: plain.Short(step.Status, plain.MaxName)})
+		r.Plan = append(r.Plan, protocol.PlanStep{
+			Step: plain.Short(step.Step, plain.MaxWords), Status: plain.Short(step.Status, plain.MaxName),
+		})
 	}
 	for _, c := range t.commands.list {
 		r.Commands = append(r.Commands, *c)
@@ -364,7 +368,8 @@ func (t *Turn) reroute(m protocol.ModelReroute) {
 	t.remark(plain.Short(m.Words(), plain.MaxWords) + ".")
 	all := append(slices.Clip(t.place.rerouted), protocol.Rerouted{
 		FromProvider: plain.Short(m.FromProvider, plain.MaxName), FromModel: plain.Short(m.FromModel, plain.MaxName),
-		ToProvider: plain.Short(m.ToProvider, plain.MaxName), ToModel: plain.Short(m.ToModel, plain.MaxName), Reason: plain.Short(m.Reason, maxReason),
+		ToProvider: plain.Short(m.ToProvider, plain.MaxName), ToModel: plain.Short(m.ToModel, plain.MaxName),
+		Reason: plain.Short(m.Reason, maxReason),
 	})
 	raw, _ := json.Marshal(all, jsontext.AllowInvalidUTF8(true))
 	if n := len(all); n == t.place.reroutes && (n == 1 || n <= most && len(raw) <= room) {
@@ -437,8 +442,8 @@ func (t *Turn) runs(m protocol.ExecCommandBegin, number int) {
 	c.ran, c.last = true, max(c.last+1, number)
 	begun := c.open[m.CallID]
 	begun.command = &protocol.Command{
-		ID: c.last, Command: plain.ShortCommand(m.Command, plain.MaxWords), Cwd: t.cwd(m.Cwd), ApprovedBy: plain.Short(string(begun.by), plain.MaxName),
-		Check: t.check.is(m.CallID),
+		ID: c.last, Command: plain.ShortCommand(m.Command, plain.MaxWords), Cwd: t.cwd(m.Cwd),
+		ApprovedBy: plain.Short(string(begun.by), plain.MaxName), Check: t.check.is(m.CallID),
 	}
 	c.list = keep(append(c.list, begun.command), &t.dropped.Commands)
 }
