@@ -111,7 +111,9 @@ func (c *call) exchange(ctx context.Context, build func(elicit.Client) (stdjson.
 	}
 	open := false // and so without an answer
 	c.update(func() {
-		if _, open = b.open[key]; open && errors.Is(ctx.Err(), context.DeadlineExceeded) && c.outlet.to == nil && !c.alone && c.turn != nil {
+		_, open = b.open[key]
+		late := open && errors.Is(ctx.Err(), context.DeadlineExceeded)
+		if late && c.outlet.to == nil && !c.alone && c.turn != nil {
 			c.cancel(errNoAnswer)
 		}
 		delete(b.open, key)
@@ -141,7 +143,8 @@ func (c *call) ask(ctx context.Context, r *approval.Request) (elicit.Outcome, er
 		out := asked.ReadInputResponse(q.answer, o)
 		out.Took = q.took
 		return out, nil
-	case errors.Is(err, elicit.ErrUnsupported), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, elicit.ErrUnsupported),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return r.Question.ReadError(err, o), nil
 	}
 	return elicit.Outcome{}, err
@@ -154,7 +157,9 @@ func (c *call) elicit(ctx context.Context, f *approval.Foreign) (stdjson.RawMess
 	}
 	ctx, cancel := c.session.server.Approvals.WithTimeout(ctx) // the board limits those of the engine
 	defer cancel()
-	q, err := c.exchange(ctx, func(client elicit.Client) (stdjson.RawMessage, error) { return f.Question().InputRequest(client, nil) })
+	q, err := c.exchange(ctx, func(client elicit.Client) (stdjson.RawMessage, error) {
+		return f.Question().InputRequest(client, nil)
+	})
 	if err != nil {
 		return nil, err
 	}

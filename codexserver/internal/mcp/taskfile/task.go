@@ -120,7 +120,8 @@ func NewID(thread string) (string, error) {
 // cannot be one that Windows reserves.
 func checkID(id string) error {
 	if len(id) > maxID || !anID.Get().MatchString(id) {
-		return fmt.Errorf("want letters, digits, - and _, a dot, and at least 26 letters and digits, %d bytes in all", maxID)
+		return fmt.Errorf("want letters, digits, - and _, a dot, and at least 26 letters and digits, "+
+			"%d bytes in all", maxID)
 	}
 	return nil
 }
@@ -163,8 +164,14 @@ func check(t Task) error {
 		wrong bool
 		words string
 	}{
-		{!aSecret.Get().MatchString(t.Server.Instance), "server.instance is not made of letters and digits, or too short or long"},
-		{(t.Status == modern.TaskStatusCompleted) != (t.Result != nil), "result must be there with the status completed alone"},
+		{
+			!aSecret.Get().MatchString(t.Server.Instance),
+			"server.instance is not made of letters and digits, or too short or long",
+		},
+		{
+			(t.Status == modern.TaskStatusCompleted) != (t.Result != nil),
+			"result must be there with the status completed alone",
+		},
 		{t.Result != nil && t.Result.Kind() != jsontext.KindBeginObject, "result is not an object"},
 	} {
 		if m.wrong {
