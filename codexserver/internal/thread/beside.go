@@ -33,13 +33,15 @@ type occupied struct {
 
 // overlap returns a folder of o and one of another thread of which one lies in the other so that commands can replace it,
 // or "". One of the two belongs to a call: what the configuration gives to both is no reason.
-func (o *occupied) overlap(other *occupied) (own, theirs string) {
-	for _, own := range o.All {
+func (o *occupied) overlap(other *occupied) (ours, theirs string) {
+	if o.Thread == other.Thread {
+		return "", ""
+	}
+	for _, ours := range o.All {
 		for _, theirs := range other.All {
-			chosen := slices.Contains(o.Own, own) || slices.Contains(other.Own, theirs)
-			replaces := o.replaces(theirs, own, other) || other.replaces(own, theirs, o)
-			if chosen && o.Thread != other.Thread && replaces {
-				return own, theirs
+			chosen := slices.Contains(o.Own, ours) || slices.Contains(other.Own, theirs)
+			if chosen && (o.replaces(theirs, ours, other) || other.replaces(ours, theirs, o)) {
+				return ours, theirs
 			}
 		}
 	}
@@ -173,12 +175,12 @@ func (t *Thread) enter() (beside []protocol.Overlap, with []pair, leave func(), 
 		leave = gone
 	}
 	for _, other := range others {
-		own, theirs := o.overlap(other)
+		ours, theirs := o.overlap(other)
 		a, b := CanonicalID(t.ID()), CanonicalID(other.Thread)
 		p := pair{t.about.Principal, min(a, b), max(a, b)}
 		_, approved := t.table.grants.Load(p)
-		if own != "" && !approved && t.full != setting.FullAccessAllow && !slices.Contains(with, p) {
-			beside, with = append(beside, protocol.Overlap{Folder: own, Other: theirs}), append(with, p)
+		if ours != "" && !approved && t.full != setting.FullAccessAllow && !slices.Contains(with, p) {
+			beside, with = append(beside, protocol.Overlap{Folder: ours, Other: theirs}), append(with, p)
 		}
 	}
 	return beside, with, leave, nil

@@ -100,7 +100,7 @@ func TestTask(t *testing.T) {
 	named := task
 	named.Resume.Host = "a\xff"
 	update(t, one, named)
-	if got, _, err := two.Get(task.ID); err != nil || got.Resume.Host != "a\uFFFD" {
+	if got, _, err := two.Get(task.ID); err != nil || got.Resume.Client != "a\uFFFD" {
 		t.Errorf("a client with a name that is not UTF-8: %+v, %v", got.Resume, err)
 	}
 	task = complete(t, one, task)
