@@ -51,18 +51,18 @@ func (s *Session) comes(asked bool) bool {
 	return asked || s.turns.Stays() && s.server.Approvals.OnUnsupported == ""
 }
 
-// call returns a call of a tool by a request of a client with the name host, with who attends the turn that it
+// call returns a call of a tool by a request of a client with a name, with who attends the turn that it
 // waits for, and others.
-func (s *Session) call(id jsonrpc.ID, host string, awaited, others thread.Attend) *tools.Call {
+func (s *Session) call(id jsonrpc.ID, client string, awaited, others thread.Attend) *tools.Call {
 	awaited.Submission, others.Submission = callID(id), callID(id)
 	return &tools.Call{
-		Threads: s.threads, Turns: s.turns, Awaited: awaited, Background: others, Host: host,
+		Threads: s.threads, Turns: s.turns, Awaited: awaited, Background: others, Client: client,
 	}
 }
 
 // PlaceOf returns the place whose questions ask asks the client.
 func (c *Connection) PlaceOf(ask Ask) *approve.Place {
-	return &approve.Place{Client: c.session.clients.Client(c.Host()), Can: c.canAsk, Ask: ask}
+	return &approve.Place{Client: c.session.clients.Client(c.ClientName()), Can: c.canAsk, Ask: ask}
 }
 
 // callID returns a request's id, a string or a number, as text.

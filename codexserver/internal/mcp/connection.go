@@ -157,8 +157,8 @@ func (c *Connection) speaks(version string) bool {
 // canAsk reports whether the client can be asked.
 func (c *Connection) canAsk() bool { return c.hello.Load().client.CanAsk() }
 
-// Host returns the client's name, or "" before initialize.
-func (c *Connection) Host() string { return c.hello.Load().client.Name }
+// ClientName returns the client's name, or "" before initialize.
+func (c *Connection) ClientName() string { return c.hello.Load().client.Name }
 
 // Outlet returns the observer of a turn that no request waits for. It only sends log messages.
 func (c *Connection) Outlet() thread.Observer { return c.outlet(&recipient{}) }

@@ -28,7 +28,7 @@ func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask *ap
 		if t.Resume() == nil {
 			return
 		}
-		resume := &taskfile.Resume{Form: able(), Host: tc.Host, Background: true}
+		resume := &taskfile.Resume{Form: able(), Client: tc.Client, Background: true}
 		f := &turnFile{session: s, task: taskfile.Task{Tool: tool, Message: "in the background", Resume: resume}}
 		changed, err := f.create(t, says)
 		if err != nil {
@@ -104,7 +104,7 @@ func (s *Session) continued(id string, ask *approve.Place) error {
 // continueCall continues the call of a task.
 func (s *Session) continueCall(file taskfile.Task) error {
 	k := file.Resume
-	client := elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
+	client := elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Client}
 	if k.Form {
 		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
 	}
@@ -143,7 +143,7 @@ func (s *Session) continueInBackground(file taskfile.Task, ask *approve.Place) e
 	if !a.Comes {
 		a.Ask = nil
 	}
-	tc := s.call(jsonrpc.ID{}, file.Resume.Host, a, a)
+	tc := s.call(jsonrpc.ID{}, file.Resume.Client, a, a)
 	var begun *turn.Turn
 	tc.Durable, tc.Begun = true, func(t *turn.Turn) { begun = t }
 	_, err := s.server.Tools.Continue(s.ctx, tc, file.Resume.Turn, &file.Did, true)

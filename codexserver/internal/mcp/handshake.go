@@ -172,10 +172,10 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 	o := c.outlet(to)
 	defer o.detach(ctx)
 	awaited, others := c.attend(callID(r.ID), o)
-	tc := c.session.call(r.ID, c.Host(), awaited, others)
+	tc := c.session.call(r.ID, c.ClientName(), awaited, others)
 	c.home.survive(tc, p.Name, c.canAsk, others.Ask)
 	known := c.hello.Load().params != nil // nobody gives a call up without initialize
-	if most := c.session.server.Tools.MayTake(p.Name, c.Host(), false); known && most > 0 {
+	if most := c.session.server.Tools.MayTake(p.Name, c.ClientName(), false); known && most > 0 {
 		until, stop := context.WithDeadlineCause(ctx, began.Add(most), tools.ErrLimit)
 		defer stop()
 		tc.Until = until

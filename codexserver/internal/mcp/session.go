@@ -30,7 +30,7 @@ type Session struct {
 	server  *Server
 	ctx     context.Context // of the turns
 	threads *thread.Share   // and the principal
-	hosts   *approve.Hosts
+	clients *approve.Clients
 	turns   *tools.Turns
 	running sync.WaitGroup  // what outlives its request
 	present context.Context // until Leave
@@ -54,7 +54,7 @@ func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *t
 		pace:  make(pace, 1), reads: make(chan struct{}, maxReads), known: make(chan struct{}),
 	}
 	session.present, session.leave = context.WithCancel(context.Background())
-	session.hosts = approve.NewHosts(session.present, s.Asking)
+	session.clients = approve.NewClients(session.present, s.Asking)
 	return session
 }
 

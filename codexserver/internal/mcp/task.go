@@ -114,7 +114,7 @@ func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	if begun == nil || c.toolCall.InBackground() { // which is answered soon
 		return nil
 	}
-	resume := &taskfile.Resume{Form: c.inbox.canAsk, Host: c.toolCall.Host}
+	resume := &taskfile.Resume{Form: c.inbox.canAsk, Client: c.toolCall.Client}
 	t := &liveTask{turnFile: turnFile{session: c.session, task: taskfile.Task{Tool: c.tool, Resume: resume}}, call: c}
 	changed, err := t.create(begun, saysWork)
 	if err != nil {

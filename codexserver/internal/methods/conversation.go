@@ -34,16 +34,7 @@ func (ss *session) newConversation(
 			BaseInstructions: p.BaseInstructions, IncludePlanTool: p.IncludePlanTool,
 		},
 	}
-	err := oneOf("/approvalPolicy", cfg.ApprovalPolicy, protocol.ApprovalPolicies())
-	if err == nil {
-		err = oneOf("/sandbox", cfg.Sandbox, protocol.SandboxModes())
-	}
-	if err == nil && cfg.Cwd != "" {
-		if cfg.Cwd, err = engine.Abs(ctx, cfg.Cwd); err != nil {
-			err = mcp.Invalid("/cwd", "%v", err)
-		}
-	}
-	if err != nil {
+	if err := oneOf("/approvalPolicy", cfg.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
 		return nil, err
 	}
 	if err := oneOf("/sandbox", cfg.Sandbox, protocol.SandboxModes()); err != nil {
@@ -65,7 +56,7 @@ func (ss *session) newConversation(
 	}
 	a := ss.attendance()
 	a.Keeps = true // no method resumes it
-	caller := ss.server.Tools.Caller(ss.client.Host(), ss.client.Roots)
+	caller := ss.server.Tools.Caller(ss.client.ClientName(), ss.client.Roots)
 	t, err := ss.client.Session().Threads().Start(ctx, caller, cfg, a)
 	var bad *engine.ConfigError
 	if errors.As(err, &bad) { // the client's

@@ -86,7 +86,7 @@ func (a *codexArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRe
 		b.Remark(fmt.Sprintf("The conversation works in the git worktree %s, on the new branch %s. "+
 			"Use git to commit there what you want to keep.", tree.Path, tree.Branch))
 	}
-	th, err := c.Threads.Start(ctx, c.table.Caller(c.Host, c.Roots), cfg, attend)
+	th, err := c.Threads.Start(ctx, c.table.Caller(c.Client, c.Roots), cfg, attend)
 	if err != nil {
 		if tree != nil {
 			err = errors.Join(err, tree.Remove(ctx))

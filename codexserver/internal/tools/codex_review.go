@@ -138,7 +138,7 @@ func (a *reviewArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolR
 	if unread != "" {
 		b.Remark("The reviewer was asked to read what was not handed over: " + unread + ".")
 	}
-	th, err := c.Threads.Start(ctx, c.table.Caller(c.Host, c.Roots), protocol.Config{
+	th, err := c.Threads.Start(ctx, c.table.Caller(c.Client, c.Roots), protocol.Config{
 		Cwd: dir, Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever,
 		ReadOnly: true, FromCall: true,
 	}, attend)

@@ -35,8 +35,8 @@ func ProjectFolder(ctx context.Context) string {
 
 // Caller returns the client with a name as the caller of a call. It may have commands write unasked in the folders in which
 // the server was started for it, and in its roots.
-func (t *Table) Caller(host string, roots Roots) admit.Caller {
-	return t.Rules.Caller(host, func(ctx context.Context) []string {
+func (t *Table) Caller(client string, roots Roots) admit.Caller {
+	return t.Rules.Caller(client, func(ctx context.Context) []string {
 		all := []string{t.options.Folder, ProjectFolder(ctx)}
 		if engine.OriginOf(ctx) == nil {
 			wd, _ := os.Getwd()

@@ -49,8 +49,8 @@ type Call struct {
 	Kept func(*turn.Turn)
 	// Known, unless nil, is closed when the turns of servers that were killed are known.
 	Known <-chan struct{}
-	// Host is the name that the client has in its clientInfo, or "", for those who keep the call.
-	Host string
+	// Client is the name that the client has in its clientInfo, or "", for those who keep the call.
+	Client string
 	// Roots are those of the client.
 	Roots Roots
 

@@ -32,7 +32,7 @@ func (c *Call) newTurn(background bool) (*begun, thread.Attend) {
 // revive returns the thread with an id, which is resumed with cfg. It ends and refuses one whose folder a call may not
 // have.
 func (c *Call) revive(ctx context.Context, id string, cfg protocol.Config, a thread.Attend) (*thread.Thread, error) {
-	th, err := c.Threads.Revive(ctx, c.table.Caller(c.Host, c.Roots), id, cfg, a)
+	th, err := c.Threads.Revive(ctx, c.table.Caller(c.Client, c.Roots), id, cfg, a)
 	if err != nil {
 		return nil, err
 	}

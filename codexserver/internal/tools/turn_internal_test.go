@@ -70,7 +70,7 @@ func bench(t *testing.T) *Call {
 // begin begins a turn of a new thread.
 func (c *Call) begin(t *testing.T, prompt string, background bool) (*begun, *mcptypes.CallToolResult) {
 	t.Helper()
-	th := must.Get(c.Threads.Start(t.Context(), c.table.Caller(c.Host, c.Roots), protocol.Config{}, c.Awaited))(t)
+	th := must.Get(c.Threads.Start(t.Context(), c.table.Caller(c.Client, c.Roots), protocol.Config{}, c.Awaited))(t)
 	return c.beginIn(t.Context(), th, prompt, background)
 }
 

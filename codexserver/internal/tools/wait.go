@@ -68,16 +68,16 @@ func (c *Call) until(ctx context.Context) context.Context { return cmp.Or(c.Unti
 const underMinute = 50 * time.Second
 
 // MayTake returns how long a call of a tool may take before it ends although its turn
-// continues. 0 means no limit. Host is the client's name. A bare client is one that declares
+// continues. 0 means no limit. Client is its name. A bare client is one that declares
 // nothing and asks for no progress, as a program with an SDK and its time-out does, under any name.
-func (t *Table) MayTake(tool, host string, bare bool) time.Duration {
+func (t *Table) MayTake(tool, client string, bare bool) time.Duration {
 	if !IsTurn(tool) && tool != waitTool.name || !t.Has(waitTool.name) {
 		return 0
 	}
 	if t.options.Patience != 0 {
 		return max(t.options.Patience, 0)
 	}
-	if bare || hosts.EndsCallsAfterMinute(host) {
+	if bare || hosts.EndsCallsAfterMinute(client) {
 		return underMinute
 	}
 	return 0

@@ -196,7 +196,7 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 			t.failed.end(m, &t.dropped.Refused)
 		}
 	case protocol.MCPToolCallBegin: // without its arguments, which may contain secrets
-		server, tool := transcript.Line(m.Invocation.Server), transcript.Line(m.Invocation.Tool)
+		tool, server := transcript.Line(m.Invocation.Tool), transcript.Line(m.Invocation.Server)
 		log.Entry("tool "+tool+" of the MCP server "+server, "")
 		s.Doing = "calling " + m.Invocation.Server + "/" + m.Invocation.Tool
 		s.Line = t.begins(m, m.CallID, approval.Tool{Name: m.Invocation.Server + "/" + m.Invocation.Tool})

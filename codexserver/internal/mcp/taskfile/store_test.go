@@ -98,7 +98,7 @@ func TestTask(t *testing.T) {
 		t.Errorf("the message is %q", task.Message)
 	}
 	named := task
-	named.Resume.Host = "a\xff"
+	named.Resume.Client = "a\xff"
 	update(t, one, named)
 	if got, _, err := two.Get(task.ID); err != nil || got.Resume.Client != "a\uFFFD" {
 		t.Errorf("a client with a name that is not UTF-8: %+v, %v", got.Resume, err)

@@ -65,10 +65,10 @@ type Task struct {
 type Resume struct {
 	// Turn is what it needs to know of the turn.
 	Turn turn.Resume `json:"turn"`
-	// Form is true if the client can be asked, and Host is its name. Other clients get the questions of a
+	// Form is true if the client can be asked, and Client is its name. Other clients get the questions of a
 	// turn in the background.
-	Form bool   `json:"form,omitzero"`
-	Host string `json:"host,omitzero"`
+	Form   bool   `json:"form,omitzero"`
+	Client string `json:"host,omitzero"`
 	// Background is true for a turn in the background.
 	Background bool `json:"background,omitzero"`
 	// Life is how many servers have continued the turn, and Ended is how many have ended while it did not wait
