@@ -158,7 +158,8 @@ func (a *answer) decided(q *Question, v vote, stopped string) Outcome {
 	}
 	switch {
 	case v.split:
-		out.Level, out.Detail = slog.LevelWarn, "contradictory "+q.answer()+", the most restrictive part counts: "+a.keys
+		out.Level, out.Detail = slog.LevelWarn,
+			"contradictory "+q.answer()+", the most restrictive part counts: "+a.keys
 	case !v.cast:
 		out.Decision, out.Level, out.Detail = Approved, slog.LevelDebug, yes
 	case a.action == "":

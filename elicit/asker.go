@@ -112,7 +112,9 @@ func (a *Asker) Forward(ctx context.Context, q *Question) (json.RawMessage, erro
 }
 
 // send sends q when few enough questions are open, and returns the raw result, how long it took, and whether the time was over.
-func (a *Asker) send(ctx context.Context, q *Question) (result json.RawMessage, took time.Duration, late bool, err error) {
+func (a *Asker) send(
+	ctx context.Context, q *Question,
+) (result json.RawMessage, took time.Duration, late bool, err error) {
 	params, err := q.Params(a.client, a.options)
 	if err != nil {
 		return nil, 0, false, err

@@ -35,7 +35,8 @@ func (c Client) isBrief() bool { return hosts.CutsMessages(c.Name) }
 func (q *Question) Cut() bool { return q.Partial || q.asBrief().Partial }
 
 // declineOnly is a form that no approval follows.
-const declineOnly = `{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["denied","abort"]}},"required":["decision"]}`
+const declineOnly = `{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["denied",` +
+	`"abort"]}},"required":["decision"]}`
 
 func (q *Question) asBrief() *Brief {
 	if q.Brief != nil {

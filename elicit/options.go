@@ -115,7 +115,8 @@ func (o *Options) resolved() *Options {
 		value *string
 		words []string
 	}{
-		{(*string)(&full.OnUnsupported), failureWords}, {(*string)(&full.OnError), failureWords}, {(*string)(&full.OnTimeout), failureWords},
+		{(*string)(&full.OnUnsupported), failureWords}, {(*string)(&full.OnError), failureWords},
+		{(*string)(&full.OnTimeout), failureWords},
 		{(*string)(&full.OnCancel), cancelWords}, {(*string)(&full.Schema), schemaWords},
 	} {
 		if !slices.Contains(field.words, *field.value) {

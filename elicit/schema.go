@@ -79,14 +79,16 @@ func decisionSchema(enum, oneOf bool, q *Question, brief bool) json.RawMessage {
 		titles = append(titles, `{"const":`+value+`,"title":`+title+`}`)
 	}
 	var b strings.Builder
-	b.WriteString(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","description":` + quote(description))
+	b.WriteString(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","description":` +
+		quote(description))
 	if enum {
 		b.WriteString(`,"enum":[` + strings.Join(values, ",") + `],"enumNames":[` + strings.Join(names, ",") + `]`)
 	}
 	if oneOf {
 		b.WriteString(`,"oneOf":[` + strings.Join(titles, ",") + `]`)
 	}
-	b.WriteString(`},"feedback":{"type":"string","title":"Feedback for the agent","description":"Optional, used when denying.","maxLength":2000}}}`)
+	b.WriteString(`},"feedback":{"type":"string","title":"Feedback for the agent","description":"Optional, used when ` +
+		`denying.","maxLength":2000}}}`)
 	return json.RawMessage(b.String())
 }
 

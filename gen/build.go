@@ -93,7 +93,8 @@ func (b *builder) add(t *goType) error {
 		return nil
 	}
 	if !sameForm(old, t) {
-		return b.refuse(t.origin, "its type would be called %s, as that of %s: it needs a row in typeNames", t.name, b.pointer(old.origin))
+		return b.refuse(t.origin, "its type would be called %s, as that of %s: it needs a row in typeNames", t.name,
+			b.pointer(old.origin))
 	}
 	if old.doc == "" {
 		old.doc = t.doc
@@ -354,7 +355,8 @@ func handWritten(goName string, t *schemas.Type) bool {
 // isFormValue reports whether t is the type of a form field's value since version
 // 2025-11-25: a list of strings, or one of the scalars of earlier versions.
 func isFormValue(t *schemas.Type) bool {
-	return len(t.AnyOf) == 2 && form(t.AnyOf[0]) == `{"items":{"type":["string"]},"type":["array"]}` && handWritten("ElicitValue", t.AnyOf[1])
+	return len(t.AnyOf) == 2 && form(t.AnyOf[0]) == `{"items":{"type":["string"]},"type":["array"]}` &&
+		handWritten("ElicitValue", t.AnyOf[1])
 }
 
 // isChoice reports whether a schema is a choice, and not an object with a choice among its members.
@@ -367,7 +369,8 @@ func isClosed(t *schemas.Type) bool {
 
 // isMap reports whether t is an object with arbitrary names and values of one type.
 func isMap(t *schemas.Type) bool {
-	return slices.Equal(t.Type, []string{"object"}) && len(t.Properties)+len(t.Required)+len(t.AnyOf) == 0 && !isClosed(t)
+	return slices.Equal(t.Type, []string{"object"}) && len(t.Properties)+len(t.Required)+len(t.AnyOf) == 0 &&
+		!isClosed(t)
 }
 
 // isFree reports whether t is an object with arbitrary members.
@@ -377,7 +380,8 @@ func isFree(t *schemas.Type) bool {
 
 // sameForm reports whether two types may share a name.
 func sameForm(a, b *goType) bool {
-	if a.kind != b.kind || a.closed != b.closed || (a.beside == nil) != (b.beside == nil) || a.elem.form() != b.elem.form() ||
+	if a.kind != b.kind || a.closed != b.closed || (a.beside == nil) != (b.beside == nil) ||
+		a.elem.form() != b.elem.form() ||
 		!slices.Equal(a.enum.values, b.enum.values) || !slices.Equal(a.union.lists, b.union.lists) {
 		return false
 	}

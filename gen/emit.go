@@ -264,7 +264,8 @@ func (e *emitter) enums(s *source) {
 // enumCodec writes the functions that read and write an enum.
 func (e *emitter) enumCodec(s *source, t *goType) {
 	s.line("func values%s() []%s { return []%s{%s} }\n", t.name, t.name, t.name, strings.Join(t.enum.names, ", "))
-	s.line("func read%s(v *%s, d *codec.Decoder) error { return codec.ReadEnum(v, d, values%s()) }\n", t.name, t.name, t.name)
+	s.line("func read%s(v *%s, d *codec.Decoder) error { return codec.ReadEnum(v, d, values%s()) }\n", t.name, t.name,
+		t.name)
 	s.line("func write%s(e *codec.Encoder, v %s) { codec.WriteEnum(e, v, values%s()) }\n", t.name, t.name, t.name)
 }
 

@@ -73,7 +73,8 @@ func (e *emitter) besideDecoder(s *source, t *goType) {
 	}
 	s.line("return d.Beside(func(d *codec.Decoder) (map[string]json.RawMessage, error) {")
 	s.line("if err := %s; err != nil {\nreturn nil, err\n}", e.read(t.beside.typ, "&"+to))
-	s.line("if arm, ok := %s.(*Unknown); ok {\nreturn nil, d.WrongTag(%q, arm.Tag)\n}", to, e.resolve(t.beside.typ).union.member)
+	s.line("if arm, ok := %s.(*Unknown); ok {\nreturn nil, d.WrongTag(%q, arm.Tag)\n}", to,
+		e.resolve(t.beside.typ).union.member)
 	s.line("return %s.extra(), nil\n}, %s, func(d *codec.Decoder) error {", to, spaced(memberNames(t)))
 	e.objectLoop(s, t, e.readField, skip)
 	s.line("})\n}\n")
@@ -319,7 +320,8 @@ func (e *emitter) objectBody(s *source, t *goType) {
 	switch {
 	case t.beside != nil:
 		s.line("if _, unknown := v.%[1]s.(*Unknown); unknown || v.%[1]s == nil {\ne.Absent()\nreturn\n}", t.beside.name)
-		s.line("e.Beside(v.%[1]s.encode, v.%[1]s.extra, %[2]s, %[3]s)\ne.Close('}')\n}\n", t.beside.name, known, spaced(guards))
+		s.line("e.Beside(v.%[1]s.encode, v.%[1]s.extra, %[2]s, %[3]s)\ne.Close('}')\n}\n", t.beside.name, known,
+			spaced(guards))
 	case t.closed:
 		s.line("e.Close('}')\n}\n")
 	default:
@@ -368,7 +370,8 @@ func (e *emitter) write(r ref, value string) string {
 	}[r.kind]
 	switch {
 	case simple != "" && r.bounded():
-		return map[refKind]string{refInt: "e.IntBetween", refNumber: "e.Between"}[r.kind] + "(" + value + ", " + r.bounds() + ")"
+		return map[refKind]string{refInt: "e.IntBetween", refNumber: "e.Between"}[r.kind] + "(" + value + ", " +
+			r.bounds() + ")"
 	case simple != "":
 		return simple + "(" + value + ")"
 	}

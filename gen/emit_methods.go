@@ -14,7 +14,8 @@ func (e *emitter) methodValues(s *source) {
 	if e.base != "" {
 		base = "mcptypes."
 	}
-	var decoders strings.Builder // functions with names, because a closure needs init, which links the decoders into every program
+	// functions with names, because a closure needs init, which links the decoders into every program
+	var decoders strings.Builder
 	for _, kind := range []string{"requests", "notifications"} {
 		s.line("// The %s of the protocol.\nvar (", kind)
 		for _, m := range e.model.methods {
@@ -26,8 +27,10 @@ func (e *emitter) methodValues(s *source) {
 			case m.result == "":
 				s.line("%s = %sNewNotification[%s](%q, %v)", m.goName, base, m.params, m.name, m.required)
 			case m.union:
-				s.line("%s = %sNewUnionMethod[%s, %s](%q, %v, decode%s)", m.goName, base, m.params, m.result, m.name, m.required, m.result)
-				fmt.Fprintf(&decoders, "func decode%s(b []byte, v any) error {\nreturn read(b, false, codec.Into(v.(*%[1]s), read%[1]s))\n}\n\n", m.result)
+				s.line("%s = %sNewUnionMethod[%s, %s](%q, %v, decode%s)", m.goName, base, m.params, m.result, m.name,
+					m.required, m.result)
+				fmt.Fprintf(&decoders, "func decode%s(b []byte, v any) error {\nreturn read(b, false, "+
+					"codec.Into(v.(*%[1]s), read%[1]s))\n}\n\n", m.result)
 			default:
 				s.line("%s = %sNewMethod[%s, %s](%q, %v)", m.goName, base, m.params, m.result, m.name, m.required)
 			}

@@ -11,7 +11,8 @@ func (e *emitter) unions(s *source) {
 			continue
 		}
 		s.comment(e.describe(t) + "\n\nIt is one of " + armNames(t) + ".")
-		beside := slices.ContainsFunc(e.model.types, func(o *goType) bool { return o.beside != nil && e.resolve(o.beside.typ) == t })
+		beside := slices.ContainsFunc(e.model.types,
+			func(o *goType) bool { return o.beside != nil && e.resolve(o.beside.typ) == t })
 		s.line("type %s interface {\nencodable\nis%s()", t.name, t.name)
 		if beside {
 			s.line("extra() map[string]json.RawMessage")

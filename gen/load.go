@@ -14,8 +14,9 @@ import (
 // The known keywords, grouped by what their values contain. Any other keyword is an error,
 // because go-jsonschema would drop it silently.
 var (
-	keywordProse  = []string{"description", "title", "$comment", "examples"}
-	keywordPlain  = []string{"$schema", "$id", "$ref", "type", "const", "enum", "format", "minimum", "maximum", "maxItems", "required", "default", "deprecated"}
+	keywordProse = []string{"description", "title", "$comment", "examples"}
+	keywordPlain = []string{"$schema", "$id", "$ref", "type", "const", "enum", "format", "minimum", "maximum",
+		"maxItems", "required", "default", "deprecated"}
 	keywordSchema = []string{"items", "additionalProperties"}
 	keywordList   = []string{"anyOf", "allOf"}
 	keywordMap    = []string{"properties", "definitions", "$defs"}
@@ -23,7 +24,8 @@ var (
 
 // typed are the keywords that say something only about the values of one type, which must stand next to them.
 var typed = map[string]string{
-	"properties": "object", "additionalProperties": "object", "required": "object", "items": "array", "maxItems": "array",
+	"properties": "object", "additionalProperties": "object", "required": "object", "items": "array",
+	"maxItems": "array",
 }
 
 // parsed is a schema file together with its extensions, in the simple form of [simplify].
@@ -52,7 +54,8 @@ func parseSchema(text []byte, extensions ...[]byte) (*parsed, error) {
 				definitions[name] = more[name]
 				p.extension[name] = true
 			case form(core) != form(more[name]):
-				return nil, fmt.Errorf("%s/%s: the extension's copy differs from the schema's definition", container, name)
+				return nil, fmt.Errorf("%s/%s: the extension's copy differs from the schema's definition", container,
+					name)
 			}
 		}
 	}
@@ -181,7 +184,8 @@ func bare(t *schemas.Type) *schemas.Type {
 	}
 	b.AnyOf, b.AllOf = bareAll(t.AnyOf), bareAll(t.AllOf)
 	b.Type, b.Required = slices.Sorted(slices.Values(t.Type)), slices.Sorted(slices.Values(t.Required))
-	b.Enum = slices.SortedFunc(slices.Values(t.Enum), func(x, y any) int { return strings.Compare(compact(x), compact(y)) })
+	b.Enum = slices.SortedFunc(slices.Values(t.Enum),
+		func(x, y any) int { return strings.Compare(compact(x), compact(y)) })
 	return &b
 }
 
@@ -189,7 +193,8 @@ func bareAll(list []*schemas.Type) (out []*schemas.Type) {
 	for _, t := range list {
 		out = append(out, bare(t))
 	}
-	return slices.SortedFunc(slices.Values(out), func(x, y *schemas.Type) int { return strings.Compare(compact(x), compact(y)) })
+	return slices.SortedFunc(slices.Values(out),
+		func(x, y *schemas.Type) int { return strings.Compare(compact(x), compact(y)) })
 }
 
 func compact(v any) string {

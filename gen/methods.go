@@ -52,7 +52,8 @@ func (b *builder) methods() (methods []*method, err error) {
 			return nil, err
 		}
 	}
-	return slices.SortedFunc(maps.Values(byName), func(x, y *method) int { return strings.Compare(x.name, y.name) }), nil
+	return slices.SortedFunc(maps.Values(byName), func(x, y *method) int { return strings.Compare(x.name, y.name) }),
+		nil
 }
 
 func (b *builder) method(definition string) (*method, error) {

@@ -52,7 +52,8 @@ func missing(dir string, files map[string][]byte) error {
 	}
 	_, _ = check.Check(dir, fset, parsed, nil) // the errors have come to Error
 	if len(names) > 0 {
-		return fmt.Errorf("%s lacks %s: -base takes them from the package above, or write them by hand", dir, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+		return fmt.Errorf("%s lacks %s: -base takes them from the package above, or write them by hand", dir,
+			strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 	}
 	return nil
 }

@@ -33,7 +33,8 @@ func goName(s string) (string, error) {
 }
 
 // initialisms are words that Go writes in one case. A unit such as ms is none of them.
-var initialisms = strings.Fields("ACL API ASCII CPU CSS DNS EOF GUID HTML HTTP HTTPS ID IP JSON LHS MCP QPS RAM RHS RPC SHA SLA " +
+var initialisms = strings.Fields("ACL API ASCII CPU CSS DNS EOF GUID HTML HTTP HTTPS ID IP JSON LHS MCP QPS RAM RHS " +
+	"RPC SHA SLA " +
 	"SMTP SQL SSH TCP TLS TTL UDP UI UID URI URL UTF8 UUID VM XML XMPP XSRF XSS")
 
 // withInitialisms returns a name in mixed case with its initialisms in upper case, also in the
@@ -43,7 +44,8 @@ func withInitialisms(name string) string {
 	runes := []rune(name)
 	start := 0
 	for i := 1; i <= len(runes); i++ {
-		if i < len(runes) && !(unicode.IsUpper(runes[i]) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]))) {
+		if i < len(runes) && !(unicode.IsUpper(runes[i]) &&
+			(!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]))) {
 			continue // within a word
 		}
 		word := string(runes[start:i])

@@ -54,7 +54,8 @@ func (b *builder) field(parent, origin, member string, t *schemas.Type) (*field,
 	if err != nil {
 		return nil, b.refuse(here, "%w", err)
 	}
-	f := &field{json: member, name: name, doc: p.Description, required: slices.Contains(t.Required, member), common: commonFields[member]}
+	f := &field{json: member, name: name, doc: p.Description, required: slices.Contains(t.Required, member),
+		common: commonFields[member]}
 	if s, ok := p.Const.(string); ok && !f.required { // an enum of one value, which may be absent
 		enum := *p
 		enum.Const, enum.Enum = nil, []any{s}
@@ -70,7 +71,8 @@ func (b *builder) field(parent, origin, member string, t *schemas.Type) (*field,
 		return nil, b.refuse(here, "no rule for a member that may be absent and may be null")
 	}
 	if f.json == resultType.member && f.required && !f.constant && b.definitions[resultType.typeName] != nil {
-		f.typ, f.fallback = ref{kind: refNamed, name: resultType.typeName}, strconv.Quote(cmp.Or(resultType.of[parent], resultType.usual))
+		f.typ, f.fallback = ref{kind: refNamed, name: resultType.typeName},
+			strconv.Quote(cmp.Or(resultType.of[parent], resultType.usual))
 	}
 	if row, ok := defaults[here]; ok && f.required {
 		f.fallback = row.value
@@ -86,7 +88,8 @@ func (b *builder) restoreMeta(origin string, fields []*field) *field {
 	}
 	for _, end := range slices.Sorted(maps.Keys(lostMeta)) {
 		if row := lostMeta[end]; strings.HasSuffix(definition, end) {
-			f := &field{json: "_meta", name: "Meta", typ: ref{kind: refMembers}, restored: true, common: commonFields["_meta"]}
+			f := &field{json: "_meta", name: "Meta", typ: ref{kind: refMembers}, restored: true,
+				common: commonFields["_meta"]}
 			if b.definitions[row.definition] != nil {
 				f.typ = ref{kind: refNamed, name: row.definition}
 			} else if row.otherwise != "" {

@@ -8,15 +8,16 @@ import (
 // commonFields describes members that mean the same everywhere, and members that upstream's
 // flattening lost. Our copy of the schema describes all others.
 var commonFields = map[string]string{
-	"_meta":          "Meta holds data of the protocol and its extensions under prefixed names; nil is absent.",
-	"annotations":    "Annotations are hints for the client.",
-	"cacheScope":     "CacheScope says who may share a cached copy of the result.",
-	"createdAt":      "CreatedAt is when the task began, in ISO 8601.",
-	"cursor":         "Cursor is the NextCursor of the previous page; nil starts at the beginning.",
-	"data":           "Data has details, in no fixed form.",
-	"icons":          "Icons are pictures for a user interface.",
-	"id":             "ID names the request.",
-	"inputResponses": "InputResponses are the answers to what an [InputRequiredResult] asked for; nil means no answers.",
+	"_meta":       "Meta holds data of the protocol and its extensions under prefixed names; nil is absent.",
+	"annotations": "Annotations are hints for the client.",
+	"cacheScope":  "CacheScope says who may share a cached copy of the result.",
+	"createdAt":   "CreatedAt is when the task began, in ISO 8601.",
+	"cursor":      "Cursor is the NextCursor of the previous page; nil starts at the beginning.",
+	"data":        "Data has details, in no fixed form.",
+	"icons":       "Icons are pictures for a user interface.",
+	"id":          "ID names the request.",
+	"inputResponses": "InputResponses are the answers to what an [InputRequiredResult] asked for; nil means no " +
+		"answers.",
 	"lastUpdatedAt":  "LastUpdatedAt is when the task changed last, in ISO 8601.",
 	"message":        "Message says what went wrong, in one sentence.",
 	"mimeType":       "MimeType is the format, if it is known.",
@@ -36,36 +37,55 @@ var commonFields = map[string]string{
 
 // pages lists the definitions that each page of the specification describes.
 var pages = map[string]string{
-	"basic": "BaseMetadata EmptyResult JSONRPCError JSONRPCMessage JSONRPCNotification JSONRPCRequest JSONRPCResponse " +
-		"Notification Request RequestId Result ClientNotification ClientRequest ClientResult ServerNotification ServerRequest ServerResult " +
-		"Error Icon Icons InternalError InvalidParamsError InvalidRequestError JSONArray JSONObject JSONRPCErrorResponse " +
-		"JSONRPCResultResponse JSONValue MetaObject MethodNotFoundError NotificationMetaObject NotificationParams ParseError " +
+	"basic": "BaseMetadata EmptyResult JSONRPCError JSONRPCMessage JSONRPCNotification JSONRPCRequest " +
+		"JSONRPCResponse " +
+		"Notification Request RequestId Result ClientNotification ClientRequest ClientResult ServerNotification " +
+		"ServerRequest ServerResult " +
+		"Error Icon Icons InternalError InvalidParamsError InvalidRequestError JSONArray JSONObject " +
+		"JSONRPCErrorResponse " +
+		"JSONRPCResultResponse JSONValue MetaObject MethodNotFoundError NotificationMetaObject NotificationParams " +
+		"ParseError " +
 		"RequestMetaObject RequestParams ResultMetaObject ResultType MissingRequiredClientCapabilityError",
-	"basic/lifecycle":                  "ClientCapabilities Implementation InitializeRequest InitializeResult InitializedNotification ServerCapabilities",
-	"basic/patterns/mrtr":              "InputRequest InputRequests InputRequiredResult InputResponse InputResponseRequestParams InputResponses",
+	"basic/lifecycle": "ClientCapabilities Implementation InitializeRequest InitializeResult " +
+		"InitializedNotification ServerCapabilities",
+	"basic/patterns/mrtr": "InputRequest InputRequests InputRequiredResult InputResponse " +
+		"InputResponseRequestParams InputResponses",
 	"basic/transports/streamable-http": "HeaderMismatchError",
 	"basic/utilities/cancellation":     "CancelledNotification CancelledNotificationParams",
 	"basic/utilities/ping":             "PingRequest",
 	"basic/utilities/progress":         "ProgressNotification ProgressNotificationParams ProgressToken",
 	"basic/versioning":                 "UnsupportedProtocolVersionError",
-	"client/elicitation": "BooleanSchema ElicitRequest ElicitRequestFormParams ElicitRequestParams ElicitRequestURLParams ElicitResult EnumSchema " +
-		"LegacyTitledEnumSchema MultiSelectEnumSchema NumberSchema PrimitiveSchemaDefinition SingleSelectEnumSchema StringSchema " +
-		"TitledMultiSelectEnumSchema TitledSingleSelectEnumSchema UntitledMultiSelectEnumSchema UntitledSingleSelectEnumSchema",
+	"client/elicitation": "BooleanSchema ElicitRequest ElicitRequestFormParams ElicitRequestParams " +
+		"ElicitRequestURLParams ElicitResult EnumSchema " +
+		"LegacyTitledEnumSchema MultiSelectEnumSchema NumberSchema PrimitiveSchemaDefinition SingleSelectEnumSchema " +
+		"StringSchema " +
+		"TitledMultiSelectEnumSchema TitledSingleSelectEnumSchema UntitledMultiSelectEnumSchema " +
+		"UntitledSingleSelectEnumSchema",
 	"client/roots": "ListRootsRequest ListRootsResult Root RootsListChangedNotification",
-	"client/sampling": "CreateMessageRequest CreateMessageRequestParams CreateMessageResult ModelHint ModelPreferences Role SamplingMessage " +
+	"client/sampling": "CreateMessageRequest CreateMessageRequestParams CreateMessageResult ModelHint " +
+		"ModelPreferences Role SamplingMessage " +
 		"SamplingMessageContentBlock ToolChoice ToolResultContent ToolUseContent",
 	"server/discover": "DiscoverRequest DiscoverResult DiscoverResultResponse",
-	"server/prompts": "GetPromptRequest GetPromptRequestParams GetPromptResult GetPromptResultResponse ListPromptsRequest ListPromptsResult " +
+	"server/prompts": "GetPromptRequest GetPromptRequestParams GetPromptResult GetPromptResultResponse " +
+		"ListPromptsRequest ListPromptsResult " +
 		"ListPromptsResultResponse Prompt PromptArgument PromptListChangedNotification PromptMessage",
-	"server/resources": "Annotations BlobResourceContents ListResourceTemplatesRequest ListResourceTemplatesResult ListResourceTemplatesResultResponse " +
-		"ListResourcesRequest ListResourcesResult ListResourcesResultResponse ReadResourceRequest ReadResourceRequestParams ReadResourceResult " +
-		"ReadResourceResultResponse Resource ResourceContents ResourceListChangedNotification ResourceRequestParams ResourceTemplate " +
-		"ResourceUpdatedNotification ResourceUpdatedNotificationParams SubscribeRequest TextResourceContents UnsubscribeRequest",
-	"server/tools": "AudioContent CallToolRequest CallToolRequestParams CallToolResult CallToolResultResponse ContentBlock EmbeddedResource " +
-		"ImageContent ListToolsRequest ListToolsResult ListToolsResultResponse ResourceLink TextContent Tool ToolAnnotations ToolListChangedNotification",
-	"server/utilities/caching":    "CacheableResult",
-	"server/utilities/completion": "CompleteRequest CompleteRequestParams CompleteResult CompleteResultResponse PromptReference ResourceTemplateReference",
-	"server/utilities/logging":    "LoggingLevel LoggingMessageNotification LoggingMessageNotificationParams SetLevelRequest",
+	"server/resources": "Annotations BlobResourceContents ListResourceTemplatesRequest ListResourceTemplatesResult " +
+		"ListResourceTemplatesResultResponse " +
+		"ListResourcesRequest ListResourcesResult ListResourcesResultResponse ReadResourceRequest " +
+		"ReadResourceRequestParams ReadResourceResult " +
+		"ReadResourceResultResponse Resource ResourceContents ResourceListChangedNotification ResourceRequestParams " +
+		"ResourceTemplate " +
+		"ResourceUpdatedNotification ResourceUpdatedNotificationParams SubscribeRequest TextResourceContents " +
+		"UnsubscribeRequest",
+	"server/tools": "AudioContent CallToolRequest CallToolRequestParams CallToolResult CallToolResultResponse " +
+		"ContentBlock EmbeddedResource " +
+		"ImageContent ListToolsRequest ListToolsResult ListToolsResultResponse ResourceLink TextContent Tool " +
+		"ToolAnnotations ToolListChangedNotification",
+	"server/utilities/caching": "CacheableResult",
+	"server/utilities/completion": "CompleteRequest CompleteRequestParams CompleteResult CompleteResultResponse " +
+		"PromptReference ResourceTemplateReference",
+	"server/utilities/logging": "LoggingLevel LoggingMessageNotification LoggingMessageNotificationParams " +
+		"SetLevelRequest",
 	"server/utilities/pagination": "Cursor PaginatedRequest PaginatedRequestParams PaginatedResult",
 }
 
@@ -74,8 +94,10 @@ var moved = map[string]string{
 	"basic":                       "ClientCapabilities Implementation ServerCapabilities",
 	"basic/patterns/cancellation": "CancelledNotification CancelledNotificationParams",
 	"basic/patterns/progress":     "ProgressNotification ProgressNotificationParams ProgressToken",
-	"basic/patterns/subscriptions": "SubscriptionFilter SubscriptionsAcknowledgedNotification SubscriptionsAcknowledgedNotificationParams " +
-		"SubscriptionsListenRequest SubscriptionsListenRequestParams SubscriptionsListenResult SubscriptionsListenResultMetaObject " +
+	"basic/patterns/subscriptions": "SubscriptionFilter SubscriptionsAcknowledgedNotification " +
+		"SubscriptionsAcknowledgedNotificationParams " +
+		"SubscriptionsListenRequest SubscriptionsListenRequestParams SubscriptionsListenResult " +
+		"SubscriptionsListenResultMetaObject " +
 		"SubscriptionsListenResultResponse",
 }
 

@@ -28,7 +28,8 @@ func share(m, base *model) {
 	for removed := true; removed; {
 		removed = false
 		for _, name := range slices.Sorted(maps.Keys(shared)) {
-			ok := shared[name] && !slices.ContainsFunc(types[name].fields, func(f *field) bool { return !selfContained(f.typ, shared) })
+			ok := shared[name] && !slices.ContainsFunc(types[name].fields,
+				func(f *field) bool { return !selfContained(f.typ, shared) })
 			removed = removed || ok != shared[name]
 			shared[name] = ok
 		}
@@ -112,10 +113,12 @@ type (
 
 // handDocs describe the types that are written by hand in the base package.
 var handDocs = map[string]string{
-	"RequestID":     "RequestID names a JSON-RPC request: a string or an integer. It is comparable.",
-	"ProgressToken": "ProgressToken connects progress notifications with the request that asked for them. It is comparable.",
-	"Base64":        "Base64 is binary data, kept as the text that was sent.",
-	"ElicitValue":   "ElicitValue is what a person entered in one field of a form: a string, a number, a boolean or a list of strings.",
+	"RequestID": "RequestID names a JSON-RPC request: a string or an integer. It is comparable.",
+	"ProgressToken": "ProgressToken connects progress notifications with the request that asked for them. It is " +
+		"comparable.",
+	"Base64": "Base64 is binary data, kept as the text that was sent.",
+	"ElicitValue": "ElicitValue is what a person entered in one field of a form: a string, a number, a boolean or " +
+		"a list of strings.",
 }
 
 // handCodecs is the code that reads and writes the hand-written types of the base package

@@ -72,12 +72,14 @@ func (s *simplifier) schema(t *schemas.Type, path string) (*schemas.Type, error)
 	if out.Items, err = s.inline(t.Items, path+"/items", false); err != nil {
 		return nil, err
 	}
-	if out.AdditionalProperties, err = s.inline(t.AdditionalProperties, path+"/additionalProperties", false); err != nil {
+	if out.AdditionalProperties, err = s.inline(t.AdditionalProperties, path+"/additionalProperties",
+		false); err != nil {
 		return nil, err
 	}
 	out.Properties = make(map[string]*schemas.Type)
 	for _, name := range slices.Sorted(maps.Keys(t.Properties)) {
-		if out.Properties[name], err = s.inline(t.Properties[name], path+"/properties/"+escape(name), false); err != nil {
+		if out.Properties[name], err = s.inline(t.Properties[name], path+"/properties/"+escape(name),
+			false); err != nil {
 			return nil, err
 		}
 	}
@@ -122,7 +124,8 @@ func simpleChoice(t *schemas.Type) {
 		return
 	}
 	only := t.AnyOf[1-i]
-	if len(only.Type) != 1 || only.Type[0] == "object" || only.Type[0] == "array" || len(only.Enum) > 0 || only.Const != nil {
+	if len(only.Type) != 1 || only.Type[0] == "object" || only.Type[0] == "array" || len(only.Enum) > 0 ||
+		only.Const != nil {
 		return
 	}
 	merged := *only

@@ -22,14 +22,16 @@ var typeNames = map[string]struct{ name, reason string }{
 	"ElicitRequestFormParams/requestedSchema":   {"ElicitSchema", "the rule's name is too long"},
 	"ElicitRequestParams/requestedSchema":       {"ElicitSchema", "the rule's name is too long"},
 	"ElicitResult/content/*":                    {"ElicitValue", "code that reads a form uses it by itself"},
-	"EmbeddedResource/resource":                 {"TextOrBlobResourceContents", "the same arms as ReadResourceResult's"},
-	"GetPromptResultResponse/result":            {"AnyGetPromptResult", "every possible result of a request"},
+	"EmbeddedResource/resource": {"TextOrBlobResourceContents",
+		"the same arms as ReadResourceResult's"},
+	"GetPromptResultResponse/result": {"AnyGetPromptResult", "every possible result of a request"},
 	"MissingRequiredClientCapabilityError/error": {
 		"MissingRequiredClientCapability", "the rule's name is too long"},
 	"MissingRequiredClientCapabilityError/error/data": {
 		"MissingRequiredClientCapabilityData", "the rule's name is too long"},
-	"PromptMessage/content":                      {"ContentBlock", "a definition of its own in newer versions"},
-	"ReadResourceResult/contents/*":              {"TextOrBlobResourceContents", "ResourceContents is another definition"},
+	"PromptMessage/content": {"ContentBlock", "a definition of its own in newer versions"},
+	"ReadResourceResult/contents/*": {"TextOrBlobResourceContents",
+		"ResourceContents is another definition"},
 	"ReadResourceResultResponse/result":          {"AnyReadResourceResult", "every possible result of a request"},
 	"SamplingMessage/content":                    {"SamplingContent", "one union for both sides of sampling"},
 	"TitledMultiSelectEnumSchema/items/anyOf/*":  {"EnumOption", "the same members as TitledSingleSelectEnumSchema's"},
@@ -75,7 +77,8 @@ var jsonValue = struct {
 	forms []string
 }{"JSONValue", []string{
 	`{"anyOf":[{"$ref":"#/$defs/JSONArray"},{"$ref":"#/$defs/JSONObject"},{"type":["boolean","integer","string"]}]}`,
-	`{"anyOf":[{"$ref":"#/$defs/JSONObject"},{"items":{"$ref":"#/$defs/JSONValue"},"type":["array"]},{"type":["boolean","integer","string"]}]}`,
+	`{"anyOf":[{"$ref":"#/$defs/JSONObject"},{"items":{"$ref":"#/$defs/JSONValue"},"type":["array"]},` +
+		`{"type":["boolean","integer","string"]}]}`,
 }}
 
 // rawMembers are objects that stay raw JSON in Go, to keep the order of members and the
@@ -101,7 +104,8 @@ var lostMeta = map[string]struct{ definition, otherwise, reason string }{
 
 // extended maps a definition to the extension's definition whose members it also gets.
 var extended = map[string]struct{ by, reason string }{
-	"SubscriptionFilter": {"TaskSubscriptionNotifications", "the extension's prose says so: a client subscribes to tasks among other things"},
+	"SubscriptionFilter": {"TaskSubscriptionNotifications",
+		"the extension's prose says so: a client subscribes to tasks among other things"},
 }
 
 // extraArms lists, by the place of a union, definitions of an extension that are arms too.
@@ -114,7 +118,8 @@ var extraArms = map[string]struct {
 
 // besideNames are the fields for unions whose members are mixed with those of an object.
 var besideNames = map[string]struct{ name, doc, reason string }{
-	"DetailedTask": {"Task", "Task is the task; its members are mixed with the others.", "there is no member to name it after"},
+	"DetailedTask": {"Task", "Task is the task; its members are mixed with the others.",
+		"there is no member to name it after"},
 }
 
 // resultType is the member with the kind of a result. It is open in the schema, so the Go
@@ -138,7 +143,8 @@ const anyResult = "InputRequiredResult"
 // defaults are what is written for a nil field, in Go, by the place of the member. The field
 // is a pointer, although the member is required.
 var defaults = map[string]struct{ value, reason string }{
-	"RequestMetaObject/io.modelcontextprotocol/protocolVersion": {"ProtocolVersion", "the types are those of one version"},
+	"RequestMetaObject/io.modelcontextprotocol/protocolVersion": {"ProtocolVersion",
+		"the types are those of one version"},
 }
 
 // envelope are the members that JSON-RPC adds to a message. Definitions without them stand
@@ -151,20 +157,24 @@ var markers = map[string]struct {
 	present []string
 	reason  string
 }{
-	"EnumSchema":                     {[]string{"enum"}, "its type is string, like StringSchema's, which admits it too"},
+	"EnumSchema": {[]string{"enum"},
+		"its type is string, like StringSchema's, which admits it too"},
 	"UntitledSingleSelectEnumSchema": {[]string{"enum"}, "as EnumSchema"},
-	"LegacyTitledEnumSchema":         {[]string{"enum", "enumNames"}, "without the names it means the same as an untitled one"},
-	"TitledSingleSelectEnumSchema":   {[]string{"oneOf"}, "as EnumSchema"},
-	"UntitledMultiSelectEnumSchema":  {[]string{"items/enum"}, "both have the type array"},
-	"TitledMultiSelectEnumSchema":    {[]string{"items/anyOf"}, "both have the type array"},
-	"TextResourceContents":           {[]string{"text"}, "no constant; text first: if both are there, blob is an unknown member"},
-	"BlobResourceContents":           {[]string{"blob"}, "no constant"},
-	"ListRootsResult":                {[]string{"roots"}, "no constant; first, so that an answer to another request never passes for a person's"},
-	"CreateMessageResult":            {[]string{"model"}, "no constant; before ElicitResult, whose content it has too"},
-	"ElicitResult":                   {[]string{"action"}, "no constant"},
-	"CallToolResult":                 {[]string{"content"}, "resultType is open"},
-	"GetPromptResult":                {[]string{"messages"}, "resultType is open"},
-	"ReadResourceResult":             {[]string{"contents"}, "resultType is open"},
+	"LegacyTitledEnumSchema": {[]string{"enum", "enumNames"},
+		"without the names it means the same as an untitled one"},
+	"TitledSingleSelectEnumSchema":  {[]string{"oneOf"}, "as EnumSchema"},
+	"UntitledMultiSelectEnumSchema": {[]string{"items/enum"}, "both have the type array"},
+	"TitledMultiSelectEnumSchema":   {[]string{"items/anyOf"}, "both have the type array"},
+	"TextResourceContents": {[]string{"text"},
+		"no constant; text first: if both are there, blob is an unknown member"},
+	"BlobResourceContents": {[]string{"blob"}, "no constant"},
+	"ListRootsResult": {[]string{"roots"},
+		"no constant; first, so that an answer to another request never passes for a person's"},
+	"CreateMessageResult": {[]string{"model"}, "no constant; before ElicitResult, whose content it has too"},
+	"ElicitResult":        {[]string{"action"}, "no constant"},
+	"CallToolResult":      {[]string{"content"}, "resultType is open"},
+	"GetPromptResult":     {[]string{"messages"}, "resultType is open"},
+	"ReadResourceResult":  {[]string{"contents"}, "resultType is open"},
 }
 
 // armOrder lists arms that are tried before others with the same number of markers.
@@ -177,8 +187,9 @@ var guarded = map[string]struct {
 	members []string
 	reason  string
 }{
-	"ElicitResult": {[]string{"action", "content"}, "a person's approval: a reader that ignores case might take the other member"},
-	"*":            {[]string{"resultType"}, "a question or a task must not pass for a result"},
+	"ElicitResult": {[]string{"action", "content"},
+		"a person's approval: a reader that ignores case might take the other member"},
+	"*": {[]string{"resultType"}, "a question or a task must not pass for a result"},
 }
 
 // messageUnions are the unions of messages, with who sends them. In an extension, the

@@ -95,7 +95,8 @@ func (p *Peer) encodeAnswer(r *Request, v any, err error, c class, w writer) (lo
 			// What was encoded so far is half an answer.
 			what := recover() // nil if the goroutine is being ended
 			b.Reset()
-			p.writeError(b, r.ID, &Error{Code: CodeInternalError, Message: "internal error: encoding the answer panicked"})
+			p.writeError(b, r.ID, &Error{Code: CodeInternalError,
+				Message: "internal error: encoding the answer panicked"})
 			if what != nil {
 				p.panicked(r, what)
 			}

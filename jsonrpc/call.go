@@ -367,10 +367,12 @@ func looseError(raw []byte) *Error {
 		return text
 	}
 	e := &Error{Code: CodeInternalError, Data: w.Data}
-	if n, err := strconv.ParseFloat(strings.Trim(string(w.Code), `"`), 64); err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<31 {
+	if n, err := strconv.ParseFloat(strings.Trim(string(w.Code), `"`), 64); err == nil && n == math.Trunc(n) &&
+		math.Abs(n) < 1<<31 {
 		e.Code, w.Code = Code(n), nil
 	}
-	if e.Message = cmp.Or(words(raw), words(w.Message), words(w.Data), words(inside.Message), words(w.Code)); e.Message == "" {
+	if e.Message = cmp.Or(words(raw), words(w.Message), words(w.Data), words(inside.Message),
+		words(w.Code)); e.Message == "" {
 		return nil
 	}
 	return e

@@ -417,7 +417,8 @@ func (p *Peer) call(r *Request) (v any, err error) {
 // panicked reports a panic of the handler, or of a method of what it has returned.
 func (p *Peer) panicked(r *Request, what any) {
 	if p.o.Logger != nil {
-		p.o.Logger.Error("jsonrpc: handler panicked", "method", r.Method, "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
+		p.o.Logger.Error("jsonrpc: handler panicked", "method", r.Method, "panic", fmt.Sprint(what), "stack",
+			string(debug.Stack()))
 	}
 	// A detached request would otherwise wait for a Reply that may not come.
 	p.mu.Lock()

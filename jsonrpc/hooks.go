@@ -49,7 +49,9 @@ func logged(l *slog.Logger, next Handler) Handler {
 
 // logOne writes the record of one request or call: its method, size and result code, and nothing of
 // its content.
-func logOne(ctx context.Context, l *slog.Logger, msg string, id ID, method string, size int, start time.Time, err error) {
+func logOne(
+	ctx context.Context, l *slog.Logger, msg string, id ID, method string, size int, start time.Time, err error,
+) {
 	attrs := []slog.Attr{
 		slog.String("method", method),
 		slog.Int("bytes", size),

@@ -135,7 +135,8 @@ func (s *stoppable) Close() error {
 func (s *stoppable) write(b []byte) (err error) {
 	failed := s.conn.Control(func(fd uintptr) {
 		var end int
-		end, err = syscall.Open("/proc/self/fd/"+strconv.Itoa(int(fd)), syscall.O_WRONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+		end, err = syscall.Open("/proc/self/fd/"+strconv.Itoa(int(fd)),
+			syscall.O_WRONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 		if err == nil {
 			_, err = syscall.Write(end, b)
 			err = errors.Join(err, syscall.Close(end))
@@ -251,6 +252,7 @@ const (
 func poll(fd uintptr) bool {
 	p := pollFD{fd: int32(fd), events: pollOut}
 	var now syscall.Timespec
-	n, _, _ := syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
+	n, _, _ := syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&now)), 0,
+		0, 0)
 	return n == 1 && p.revents == pollOut
 }

@@ -104,7 +104,8 @@ type UnionMethod[P any, R comparable] struct {
 
 // NewUnionMethod returns the request with that name on the wire, as [NewMethod] does. decode reads
 // the result; pass the Decode of R's package.
-func NewUnionMethod[P any, R comparable, D paramsOf[P]](name string, required bool, decode func([]byte, any) error) UnionMethod[P, R] {
+func NewUnionMethod[P any, R comparable, D paramsOf[P]](name string, required bool,
+	decode func([]byte, any) error) UnionMethod[P, R] {
 	return UnionMethod[P, R]{Method[P, R]{name, required}, decode}
 }
 

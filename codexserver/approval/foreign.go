@@ -77,7 +77,8 @@ func ShowLines(mark, text string) []string {
 	text = strings.ToValidUTF8(text[:len(text)-unread], "\uFFFD")
 	var lines []string
 	left, more := foreignText, 0
-	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) }) {
+	for line := range strings.FieldsFuncSeq(text,
+		func(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) }) {
 		switch line = strings.TrimSpace(line); {
 		case line == "":
 		case len(lines) == foreignLines || left <= 0:
@@ -188,7 +189,8 @@ func (s *foreignSchema) clean() error {
 	case kinds[s.Type] != "" && s.Items != nil:
 		return errors.New("only a list has items")
 	case s.Type == "array":
-		if of = s.Items; of == nil || of.Items != nil || of.Type != "" && of.Type != "string" || s.options() != nil || of.options() == nil {
+		if of = s.Items; of == nil || of.Items != nil || of.Type != "" && of.Type != "string" || s.options() != nil ||
+			of.options() == nil {
 			return errors.New("it is a list without options")
 		}
 		of.Type, of.Title, of.Description, of.Format, s.EnumNames = "string", "", "", "", nil
@@ -276,7 +278,8 @@ func (f *Foreign) Read(result stdjson.RawMessage) stdjson.RawMessage {
 			content[name] = value
 		}
 	}
-	answer, err := json.Marshal(map[string]any{"action": "accept", "content": content}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	answer, err := json.Marshal(map[string]any{"action": "accept", "content": content}, json.Deterministic(true),
+		jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return declined
 	}

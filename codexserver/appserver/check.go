@@ -70,7 +70,8 @@ func (c *conversation) Check(ctx context.Context, id, line string, limit time.Du
 		return why, nil
 	}
 	c.host.Emit(protocol.BackgroundEvent{
-		Message: fmt.Sprintf("the sandbox stopped the check, exit code %d: %s", res.ExitCode, run.FormatOutput(res.Stderr)),
+		Message: fmt.Sprintf("the sandbox stopped the check, exit code %d: %s", res.ExitCode,
+			run.FormatOutput(res.Stderr)),
 	})
 	refused, err := c.askCheck(ctx, k, approval.Command{Reason: after.Reason, LeavesSandbox: true})
 	if err != nil || refused != "" {
@@ -127,7 +128,8 @@ func (c *conversation) askCheck(
 func (c *conversation) leaveByRule(k *checkRun, named []string) (why string, err error) {
 	commands, plain := decide.Commands(k.argv)
 	if !plain {
-		return c.refuseCheck(k.id, k.argv, "a rule lets it run outside the sandbox, but it is more than plain commands"), nil
+		return c.refuseCheck(k.id, k.argv,
+			"a rule lets it run outside the sandbox, but it is more than plain commands"), nil
 	}
 	now, environ := &c.settings.now, os.Environ()
 	writes := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: now.Sandbox.WritableRoots}
@@ -192,7 +194,8 @@ func (c *conversation) exec(ctx context.Context, k *checkRun) (res run.Result, e
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		_ = ch.call(context.Background(), interruptLimit, apptypes.CallCommandExecTerminate, apptypes.ExecRef{ProcessID: p.ProcessID}, nil)
+		_ = ch.call(context.Background(), interruptLimit, apptypes.CallCommandExecTerminate,
+			apptypes.ExecRef{ProcessID: p.ProcessID}, nil)
 		select {
 		case <-ended:
 		case <-time.After(interruptLimit):
@@ -210,7 +213,8 @@ func (c *conversation) exec(ctx context.Context, k *checkRun) (res run.Result, e
 	res.ExitCode, res.Duration = int(reply.ExitCode), time.Since(begun)
 	res.TimedOut = res.ExitCode == run.TimeoutExitCode && res.Duration.Milliseconds() >= p.TimeoutMS
 	c.host.Emit(protocol.ExecCommandEnd{
-		CallID: p.ProcessID, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated, ExitCode: res.ExitCode,
+		CallID: p.ProcessID, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated,
+		ExitCode: res.ExitCode,
 		Duration: protocol.Duration(res.Duration), FormattedOutput: res.Formatted(), Omitted: res.Omitted,
 	})
 	return res, nil

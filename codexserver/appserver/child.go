@@ -91,12 +91,15 @@ const clientName = "codex_mcp"
 
 // call calls a method within a limit, see within. The error is errLate if the app-server does not answer in time.
 func (c *child) call(ctx context.Context, limit time.Duration, method string, params, result any) error {
-	return c.within(ctx, limit, method, func(ctx context.Context) error { return c.app.Call(ctx, method, params, result) })
+	return c.within(ctx, limit, method,
+		func(ctx context.Context) error { return c.app.Call(ctx, method, params, result) })
 }
 
 // within waits for what call waits for within a limit. It kills an app-server that answers neither this request nor
 // any other, so that the next call starts a new one. One that still answers others, or had no more than steerLimit, keeps running.
-func (c *child) within(ctx context.Context, limit time.Duration, method string, call func(context.Context) error) error {
+func (c *child) within(
+	ctx context.Context, limit time.Duration, method string, call func(context.Context) error,
+) error {
 	timed, stop := context.WithTimeoutCause(ctx, limit, late(method, limit))
 	defer stop()
 	err := call(timed)
@@ -204,16 +207,21 @@ func (c *child) clientOptions(o *Options) *appclient.Options {
 		Answers: appclient.Answers{
 			Command: answer(c, apptypes.AskItemCommandExecutionRequestApproval,
 				func(p *apptypes.CommandApproval) about {
-					return about{p.ThreadID, p.TurnID, p.ItemID, strings.TrimPrefix(string(p.ApprovalID), "null")} // text, or null
+					// text, or null
+					return about{p.ThreadID, p.TurnID, p.ItemID, strings.TrimPrefix(string(p.ApprovalID), "null")}
 				}, (*question).command),
 			Patch: answer(c, apptypes.AskItemFileChangeRequestApproval,
-				func(p *apptypes.FileApproval) about { return about{p.ThreadID, p.TurnID, p.ItemID, ""} }, (*question).fileChange),
+				func(p *apptypes.FileApproval) about { return about{p.ThreadID, p.TurnID, p.ItemID, ""} },
+				(*question).fileChange),
 			Permissions: answer(c, apptypes.AskItemPermissionsRequestApproval,
-				func(p *apptypes.Permissions) about { return about{p.ThreadID, p.TurnID, p.ItemID, ""} }, (*question).permissions),
+				func(p *apptypes.Permissions) about { return about{p.ThreadID, p.TurnID, p.ItemID, ""} },
+				(*question).permissions),
 			Input: answer(c, apptypes.AskItemToolRequestUserInput,
-				func(p *apptypes.UserInput) about { return about{threadID: p.ThreadID, turnID: p.TurnID} }, (*question).userInput),
+				func(p *apptypes.UserInput) about { return about{threadID: p.ThreadID, turnID: p.TurnID} },
+				(*question).userInput),
 			Elicit: answer(c, apptypes.AskMCPServerElicitationRequest,
-				func(p *apptypes.Elicitation) about { return about{threadID: p.ThreadID, turnID: p.TurnID} }, (*question).elicitation),
+				func(p *apptypes.Elicitation) about { return about{threadID: p.ThreadID, turnID: p.TurnID} },
+				(*question).elicitation),
 		},
 		Note:    c.notification,
 		Foreign: c.foreign,
@@ -256,7 +264,8 @@ func (c *child) notification(method string, n *apptypes.Note) {
 	if method == apptypes.NoteThreadGoalUpdated && n.Goal != nil && n.Goal.Status == apptypes.ThreadGoalStatusActive {
 		t.goalSet()
 	}
-	if r != nil && (t.agent != "" || method == apptypes.NoteGuardianWarning) { // the client passes those of the conversation itself to its turn
+	// the client passes those of the conversation itself to its turn
+	if r != nil && (t.agent != "" || method == apptypes.NoteGuardianWarning) {
 		r.note(method, n)
 	}
 }

@@ -111,9 +111,11 @@ func toolQuestion(e *apptypes.Elicitation) (*elicit.Question, error) {
 	server := elicit.ShowName(serverOf(e))
 	lines := []string{fmt.Sprintf("Allow Codex what the MCP server %s asks, outside the sandbox?", server)}
 	first, text := "Outside the sandbox, what an MCP server asks:", serverOf(e)
-	q := &elicit.Question{Once: true, NotDone: "the tool was not called", Meta: map[string]any{"codex_approval_kind": kind}}
+	q := &elicit.Question{Once: true, NotDone: "the tool was not called",
+		Meta: map[string]any{"codex_approval_kind": kind}}
 	if meta.Tool != "" {
-		lines[0] = fmt.Sprintf("Allow Codex to call the tool %s of the MCP server %s, outside the sandbox?", elicit.ShowName(meta.Tool), server)
+		lines[0] = fmt.Sprintf("Allow Codex to call the tool %s of the MCP server %s, outside the sandbox?",
+			elicit.ShowName(meta.Tool), server)
 		first, text = "Outside the sandbox, a tool of an MCP server:", text+"/"+meta.Tool
 		q.Meta["tool_name"] = plain.OneLine(meta.Tool, maxToolName)
 	}

@@ -143,12 +143,14 @@ func credentials(k keys) (names, values []string) {
 // conversation, so that no error has them. It returns the names of the variables that have one.
 func (c *child) learn(file, further keys) (names []string) {
 	var values []string
-	for _, k := range []keys{file.table(providersTable), file.table(serversTable), further.table(providersTable), further.table(serversTable)} {
+	for _, k := range []keys{file.table(providersTable), file.table(serversTable), further.table(providersTable),
+		further.table(serversTable)} {
 		n, v := credentials(k)
 		names, values = append(names, n...), append(values, v...)
 	}
 	for _, entry := range os.Environ() {
-		if name, value, _ := strings.Cut(entry, "="); slices.Contains(names, name) || run.MatchName(run.Secrets(), name) {
+		if name, value, _ := strings.Cut(entry, "="); slices.Contains(names, name) ||
+			run.MatchName(run.Secrets(), name) {
 			values = append(values, value)
 		}
 	}

@@ -20,7 +20,8 @@ const (
 	hintElsewhere = "install it where no command can write, or name another with --codex or CODEX_BIN"
 	hintInstall   = "install it with `npm i -g @openai/codex`, or name the program with --codex or CODEX_BIN"
 	hintReach     = "the provider cannot be reached: check the network, base_url and HTTPS_PROXY"
-	hintLogin     = "not signed in to the model provider, or it refused the credentials: run `codex login`, or configure a model provider that needs none"
+	hintLogin     = "not signed in to the model provider, or it refused the credentials: run `codex login`, or " +
+		"configure a model provider that needs none"
 )
 
 // NotFoundError means that there is no codex program, or none that may be started.
@@ -78,9 +79,13 @@ var faults = []struct {
 	is    error
 	write string
 }{
-	{`approval_policy = "untrusted" is no longer supported`, errUntrusted, `take approval_policy = "untrusted" out of config.toml and pass approval-policy "untrusted" with the call, or write "on-request"`},
-	{"legacy `profile", nil, "pass the profile with the call, or move the table [profiles.NAME] to the file NAME.config.toml next to config.toml"},
-	{`wire_api = "chat"`, nil, `write wire_api = "responses" for a provider that has it, or use the native engine (--engine native)`},
+	{`approval_policy = "untrusted" is no longer supported`, errUntrusted,
+		`take approval_policy = "untrusted" out of config.toml and pass approval-policy "untrusted" with the call, ` +
+			`or write "on-request"`},
+	{"legacy `profile", nil, "pass the profile with the call, or move the table [profiles.NAME] to the file " +
+		"NAME.config.toml next to config.toml"},
+	{`wire_api = "chat"`, nil, `write wire_api = "responses" for a provider that has it, or use the native engine ` +
+		`(--engine native)`},
 	{"active writer", errWriter, "another Codex has this conversation open: close it there first"},
 	{"CODEX_HOME points to", nil, "make that folder, or unset CODEX_HOME"},
 	{"failed to load configuration", errConfiguration, ""},

@@ -93,7 +93,8 @@ func (r *turn) acted(method string, n *apptypes.Note) {
 // ended; what is read of a response, or a result that the next one is for, comes before that.
 func (r *turn) told(method string, n *apptypes.Note) {
 	switch method {
-	case apptypes.NoteItemCompleted, apptypes.NoteItemAgentMessageDelta, apptypes.NoteItemReasoningSummaryTextDelta, apptypes.NoteItemReasoningTextDelta:
+	case apptypes.NoteItemCompleted, apptypes.NoteItemAgentMessageDelta, apptypes.NoteItemReasoningSummaryTextDelta,
+		apptypes.NoteItemReasoningTextDelta:
 		if closed(r.counted) {
 			r.counted = make(chan struct{})
 		}
@@ -135,7 +136,8 @@ func (r *turn) told(method string, n *apptypes.Note) {
 	case apptypes.NoteThreadTokenUsageUpdated, apptypes.NoteAccountRateLimitsUpdated:
 		if u := n.TokenUsage; u != nil {
 			total, last := protocol.TokenUsage(u.Total), protocol.TokenUsage(u.Last)
-			r.usage = &protocol.TokenUsageInfo{TotalTokenUsage: total, LastTokenUsage: last, ModelContextWindow: u.ModelContextWindow}
+			r.usage = &protocol.TokenUsageInfo{TotalTokenUsage: total, LastTokenUsage: last,
+				ModelContextWindow: u.ModelContextWindow}
 		}
 		r.host.Emit(protocol.TokenCount{Info: r.usage, RateLimits: limitsOf(r.thread.child.limits.Load())})
 	case apptypes.NoteError: // one after which Codex does not try again ends the turn, whose end has it
@@ -165,7 +167,8 @@ func (r *turn) begins(key itemKey) {
 		r.host.Emit(protocol.PatchApplyBegin{CallID: key.id, AutoApproved: !r.asked[key], Changes: o.changes()})
 	default:
 		r.host.Emit(protocol.ExecCommandBegin{
-			CallID: key.id, Command: splitCommand(it.Command), Cwd: it.Cwd, ParsedCmd: parsedCommands(it.CommandActions),
+			CallID: key.id, Command: splitCommand(it.Command), Cwd: it.Cwd,
+			ParsedCmd: parsedCommands(it.CommandActions),
 		})
 	}
 }
@@ -235,7 +238,8 @@ func (r *turn) ran(key itemKey, it apptypes.Item) {
 		delete(r.asked, key) // the model may choose its id again
 	}()
 	open := o.held && (it.Type != apptypes.ThreadItemMCPToolCall && r.asked[key] || r.reviewing(key))
-	no := it.Status == apptypes.CommandExecutionStatusDeclined || // else after a time-out of the reviewer, and of a tool
+	// else after a time-out of the reviewer, and of a tool
+	no := it.Status == apptypes.CommandExecutionStatusDeclined ||
 		(o.denied || open) && it.Status == apptypes.MCPToolCallStatusFailed && it.ProcessID == "" && it.DurationMs == 0
 	if no && o.held && it.ProcessID == "" {
 		if !r.asked[key] {
@@ -258,9 +262,11 @@ func (r *turn) ran(key itemKey, it apptypes.Item) {
 	took := protocol.Duration(time.Duration(it.DurationMs) * time.Millisecond)
 	switch it.Type {
 	case apptypes.ThreadItemMCPToolCall:
-		r.host.Emit(protocol.MCPToolCallEnd{CallID: it.ID, Invocation: invocation(&it), Duration: took, Result: toolResult(&it)})
+		r.host.Emit(protocol.MCPToolCallEnd{CallID: it.ID, Invocation: invocation(&it), Duration: took,
+			Result: toolResult(&it)})
 	case apptypes.ThreadItemFileChange:
-		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == apptypes.PatchApplyStatusCompleted, Stderr: status}
+		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == apptypes.PatchApplyStatusCompleted,
+			Stderr: status}
 		switch {
 		case end.Success:
 			end.Stdout = o.patchSummary()
@@ -271,7 +277,8 @@ func (r *turn) ran(key itemKey, it apptypes.Item) {
 	default:
 		r.host.Emit(protocol.ExecCommandEnd{
 			CallID: it.ID, Stdout: it.AggregatedOutput, AggregatedOutput: it.AggregatedOutput,
-			FormattedOutput: it.AggregatedOutput, ExitCode: int(*cmp.Or(it.ExitCode, new(int64(-1)))), Duration: took, Status: status,
+			FormattedOutput: it.AggregatedOutput, ExitCode: int(*cmp.Or(it.ExitCode, new(int64(-1)))), Duration: took,
+			Status: status,
 		})
 	}
 }
@@ -302,7 +309,8 @@ func (r *turn) finish(t *apptypes.Turn) error {
 		return nil
 	}
 	words := textOf(e)
-	if kind, _ := appclient.ErrorKind(e); kind == apptypes.CodexErrorInfoUsageLimitExceeded || kind == apptypes.CodexErrorInfoRateLimitExceeded {
+	if kind, _ := appclient.ErrorKind(e); kind == apptypes.CodexErrorInfoUsageLimitExceeded ||
+		kind == apptypes.CodexErrorInfoRateLimitExceeded {
 		if limits := limitsOf(r.thread.child.limits.Load()); limits != nil {
 			words += "\nlimits of the account: " + limits.Words()
 		}

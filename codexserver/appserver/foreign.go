@@ -182,7 +182,8 @@ func (t *thread) pause(ctx context.Context) (paused bool, err error) {
 		}
 		paused = true
 	}
-	return paused, fmt.Errorf("codex app-server has set the goal of conversation %s again %d times", t.root.id, goalTries)
+	return paused, fmt.Errorf("codex app-server has set the goal of conversation %s again %d times", t.root.id,
+		goalTries)
 }
 
 // goalSet pauses a goal as soon as it is active, so that no turn begins for it between the end of a Turn and the answer to that.

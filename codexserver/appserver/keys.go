@@ -98,7 +98,8 @@ func (k keys) dotted() map[string]any {
 	all := map[string]any{}
 	for name, v := range k {
 		below := tableOf(v)
-		if len(below) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(below)), func(n string) bool { return strings.ContainsAny(n, `."'`) }) {
+		if len(below) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(below)),
+			func(n string) bool { return strings.ContainsAny(n, `."'`) }) {
 			all[name] = v
 			continue
 		}

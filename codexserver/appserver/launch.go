@@ -63,7 +63,9 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 }
 
 // spawn starts an app-server whose conversations have a policy by default.
-func (e *Engine) spawn(ctx context.Context, path string, args []string, policy protocol.ApprovalPolicy) (*child, error) {
+func (e *Engine) spawn(
+	ctx context.Context, path string, args []string, policy protocol.ApprovalPolicy,
+) (*child, error) {
 	stderr := &tail{log: e.options.Logger}
 	conn, environ, err := e.talk(ctx, run.Talk{Stderr: stderr, Leave: leaveGrace}, path, args...)
 	if err != nil {
@@ -87,7 +89,8 @@ func (e *Engine) talk(
 	var whole string
 	cmd.Env, whole = e.programs.Environ(e.environment())
 	if got := run.Value(cmd.Env, "PATH"); got != whole {
-		e.options.Logger.Info("codex: its PATH has no folder that commands can write, and none without a full path", "path", got)
+		e.options.Logger.Info("codex: its PATH has no folder that commands can write, and none without a full path",
+			"path", got)
 	}
 	if runtime.GOOS == "windows" { // where a batch file looks for programs in the folder that it runs in
 		cmd.Dir = filepath.Dir(path)

@@ -37,7 +37,9 @@ func (e *Engine) control(ctx context.Context, method string, params, result any)
 }
 
 // SearchFiles implements [engine.Searcher].
-func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
+func (e *Engine) SearchFiles(
+	ctx context.Context, p protocol.FuzzyFileSearchParams,
+) (*protocol.FuzzyFileSearchResult, error) {
 	var r struct {
 		Files []struct {
 			protocol.FuzzyFile
@@ -50,7 +52,8 @@ func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchPara
 	}
 	found := &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}
 	for _, f := range r.Files {
-		if f.MatchType == "" || f.MatchType == apptypes.FuzzyFileSearchMatchTypeFile { // newer versions find folders too
+		// newer versions find folders too
+		if f.MatchType == "" || f.MatchType == apptypes.FuzzyFileSearchMatchTypeFile {
 			found.Files = append(found.Files, f.FuzzyFile)
 		}
 	}
@@ -109,7 +112,9 @@ func (c *child) signedIn(ctx context.Context, r *apptypes.ThreadReply) error {
 }
 
 // AuthStatus implements [engine.Accounts]. The result has a token only if p asks for it.
-func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error) {
+func (e *Engine) AuthStatus(
+	ctx context.Context, p protocol.GetAuthStatusParams,
+) (*protocol.GetAuthStatusResult, error) {
 	r := &protocol.GetAuthStatusResult{}
 	return r, e.control(ctx, "getAuthStatus", p, r)
 }
@@ -120,7 +125,9 @@ func (e *Engine) Logout(ctx context.Context) error {
 }
 
 // List implements [engine.Library]. Codex lists only conversations with a turn.
-func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+func (e *Engine) List(
+	ctx context.Context, p protocol.ListConversationsParams,
+) (*protocol.ListConversationsResult, error) {
 	limit := 25
 	if p.PageSize != nil {
 		limit = *p.PageSize
@@ -176,7 +183,8 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	}
 	own := get[string](file.keys, "model")
 	if own != "" {
-		list.Models = []protocol.Model{{Name: own, DefaultEffort: get[protocol.ReasoningEffort](file.keys, "model_reasoning_effort"), IsDefault: true}}
+		list.Models = []protocol.Model{{Name: own,
+			DefaultEffort: get[protocol.ReasoningEffort](file.keys, "model_reasoning_effort"), IsDefault: true}}
 	}
 	for cursor := ""; ; {
 		var r apptypes.ModelsReply
@@ -185,7 +193,9 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 		}
 		for _, m := range r.Data {
 			out := protocol.Model{
-				Name: m.Model, Description: m.Description, DefaultEffort: protocol.ReasoningEffort(m.DefaultReasoningEffort), IsDefault: m.IsDefault && own == "",
+				Name: m.Model, Description: m.Description,
+				DefaultEffort: protocol.ReasoningEffort(m.DefaultReasoningEffort), IsDefault: m.IsDefault &&
+					own == "",
 			}
 			for _, e := range m.SupportedReasoningEfforts {
 				out.Efforts = append(out.Efforts, protocol.ReasoningEffort(e.ReasoningEffort))
@@ -282,7 +292,8 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 	var broken *engine.ConfigError
 	switch {
 	case errors.As(err, &broken): // the app-server runs, but cannot start a thread
-		return fmt.Errorf("codex cannot use its configuration: %s", strings.Join(strings.Fields(broken.Err.Error()), " "))
+		return fmt.Errorf("codex cannot use its configuration: %s",
+			strings.Join(strings.Fields(broken.Err.Error()), " "))
 	case err == nil:
 		r.Model, r.Provider = get[string](file.keys, "model"), get[string](file.keys, providerKey)
 		r.ApprovalPolicy, r.Sandbox = get[string](file.keys, policyKey), get[string](file.keys, modeKey)

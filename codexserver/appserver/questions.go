@@ -57,7 +57,9 @@ const twinTime = 50 * time.Millisecond
 
 // answer returns the function that answers the questions of a method. With an error, nothing is allowed. Several
 // questions of a turn may be open at a time.
-func answer[P, R any](c *child, method string, of func(*P) about, decide func(*question, *P) (R, error)) func(context.Context, *P) (R, error) {
+func answer[P, R any](
+	c *child, method string, of func(*P) about, decide func(*question, *P) (R, error),
+) func(context.Context, *P) (R, error) {
 	return func(ctx context.Context, p *P) (answer R, err error) {
 		defer func() {
 			if err != nil {
@@ -169,7 +171,8 @@ const steerLimit = 2 * time.Second
 // and after the end of the model's response. If the app-server refuses the input, the model
 // sees only the refusal.
 func (a *question) explain(what string, out elicit.Outcome) {
-	if out.Decision != elicit.Denied || out.Feedback == "" && out.ForCaller() == "" || out.ForModel() == "" || a.turn.ctx.Err() != nil {
+	if out.Decision != elicit.Denied || out.Feedback == "" && out.ForCaller() == "" || out.ForModel() == "" ||
+		a.turn.ctx.Err() != nil {
 		return
 	}
 	if a.agent == "" { // the tokens of sub-agents are not reported
@@ -209,7 +212,8 @@ const secondRun = "command failed; retry without sandbox?"
 // command decides about a command. An approval counts once: Codex would let the same words run again
 // outside its sandbox, whatever they name by then, and does not say where it runs a command.
 func (a *question) command(p *apptypes.CommandApproval) (none apptypes.Decision, err error) {
-	input, human := p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin, p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand
+	input, human := p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin,
+		p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand
 	if !input && !human && p.Kind != "" && p.Kind != apptypes.CommandExecutionApprovalKindCommand {
 		return none, fmt.Errorf("its kind %q is not known", p.Kind)
 	}
@@ -254,7 +258,8 @@ func (a *question) command(p *apptypes.CommandApproval) (none apptypes.Decision,
 	}
 	out := a.turn.host.Ask(a.ctx, q)
 	if out.Confined { // Codex decides where it runs, and does not say
-		out = elicit.Outcome{Decision: elicit.Denied, Feedback: "it may run only in the sandbox, which cannot be ensured"}
+		out = elicit.Outcome{Decision: elicit.Denied,
+			Feedback: "it may run only in the sandbox, which cannot be ensured"}
 	}
 	return apptypes.Decision{Decision: a.decided("`"+plain.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)}, nil
 }
@@ -286,8 +291,9 @@ func (a *question) fileChange(p *apptypes.FileApproval) (none apptypes.Decision,
 	shown := a.turn.announce(o, false)
 	a.turn.shows(a.about.item(), shown)
 	q := approval.Patch{
-		CallID: p.ItemID, Changes: shown.Changes, Links: shown.Links, Why: shown.Why, Reason: joined(a.asker(), p.Reason),
-		Cwd: a.turn.settings.now.Cwd, GrantRoot: p.GrantRoot, Once: true,
+		CallID: p.ItemID, Changes: shown.Changes, Links: shown.Links, Why: shown.Why,
+		Reason: joined(a.asker(), p.Reason),
+		Cwd:    a.turn.settings.now.Cwd, GrantRoot: p.GrantRoot, Once: true,
 	}
 	if more := unknown(all...); more != "" {
 		q.Notes = append(q.Notes, more)

@@ -41,12 +41,16 @@ const (
 
 // errTurnLost reports a turn whose beginning is not in the rollout, which may be that of another
 // machine as it was at the end of the turn before.
-var errTurnLost = errors.New("the server ended before or while this turn ran, and its machine may have been another one: what the turn has done is not known, and was not repeated; find out what it has done, and send the message again")
+var errTurnLost = errors.New("the server ended before or while this turn ran, and its machine may have been another " +
+	"one: what the turn has done is not known, and was not repeated; find out what it has done, and send the message " +
+	"again")
 
 // Resume implements [engine.Resumer]. Cfg overrides the settings with which the
 // conversation was started, unless this app-server still has its thread loaded. A thread whose turn
 // continues is resumed with the policies that the turn had, as far as the configuration allows no less.
-func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+func (e *Engine) Resume(
+	ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host,
+) (engine.Conversation, error) {
 	if !strings.HasSuffix(saved.File, saved.ID+".jsonl") {
 		return nil, &engine.RefusedError{Err: fmt.Errorf("%q is not the file of conversation %s", saved.File, saved.ID)}
 	}
@@ -59,7 +63,8 @@ func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Co
 			return nil, err
 		}
 		if had == nil {
-			return nil, &engine.RefusedError{Err: errors.New("the sandbox of the turn is not known, so it is not continued")}
+			return nil, &engine.RefusedError{Err: errors.New("the sandbox of the turn is not known, so it is not " +
+				"continued")}
 		}
 		cfg.Model = cmp.Or(cfg.Model, model)
 	}
@@ -73,7 +78,8 @@ func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Co
 	}
 	formed := was.unform()
 	if was.Thread, err = c.read(ctx, saved.ID); err != nil {
-		c.log.Debug("codex: the working folder of a thread is unknown", "thread", saved.ID, "error", err) // thread/resume reports the error
+		// thread/resume reports the error
+		c.log.Debug("codex: the working folder of a thread is unknown", "thread", saved.ID, "error", err)
 	}
 	s, err := e.settings(ctx, cfg, c, was)
 	if err != nil {
@@ -154,7 +160,8 @@ func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error 
 				open = append(open, t.Open...)
 			}
 		}
-		in.Items = cut.Message(open, in.Continue) // the last turn may have ended in a server that was killed before it could tell of them
+		// the last turn may have ended in a server that was killed before it could tell of them
+		in.Items = cut.Message(open, in.Continue)
 		if end, completed := last.End.(protocol.TaskComplete); completed {
 			c.host.Emit(protocol.TaskStarted{})
 			if end.LastAgentMessage != nil {
@@ -203,7 +210,8 @@ func rolloutTurns(path, key string) (turns []cut.Turn, err error) {
 			call := cut.Of(p.Name, p.Arguments+input)
 			call.ID = p.CallID
 			last.Open = append(last.Open, call)
-		case (p.Type == "function_call_output" || p.Type == "custom_tool_call_output") && !bytes.HasSuffix(p.Output, []byte(`aborted by user"`)):
+		case (p.Type == "function_call_output" || p.Type == "custom_tool_call_output") &&
+			!bytes.HasSuffix(p.Output, []byte(`aborted by user"`)):
 			last.Open = slices.DeleteFunc(last.Open, func(c cut.Call) bool { return c.ID == p.CallID })
 		}
 	})
@@ -218,7 +226,8 @@ func lastPolicies(path string) (grant *decide.Grant, model string, err error) {
 			grant = nil // it may have other policies than those before, which cannot be compared
 		case l.Type == protocol.RolloutTurnContext:
 			model = p.Model
-			grant = &decide.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))), Sandbox: p.Sandbox.SandboxPolicy}
+			grant = &decide.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))),
+				Sandbox: p.Sandbox.SandboxPolicy}
 			grant.Sandbox.Mode = p.Sandbox.Type
 		}
 	})

@@ -20,7 +20,8 @@ var verdicts = map[string]string{
 	apptypes.GuardianApprovalReviewStatusApproved: "allowed by Codex's reviewer, a model",
 	apptypes.GuardianApprovalReviewStatusDenied:   "denied by Codex's reviewer, a model",
 	apptypes.GuardianApprovalReviewStatusTimedOut: "not decided in time by Codex's reviewer, a model",
-	apptypes.GuardianApprovalReviewStatusAborted:  "not decided by Codex's reviewer, a model, because its review was stopped",
+	apptypes.GuardianApprovalReviewStatusAborted: "not decided by Codex's reviewer, a model, because its review was " +
+		"stopped",
 }
 
 // strictly is what follows from autoApprovalReview/strictReviewRequired.
@@ -32,7 +33,8 @@ const maxRationale = 500
 // review handles the start and the end of a review: with approvals_reviewer = "auto_review" a model decides in the place
 // of a person. Codex marks the form as unstable, so what is not understood is no error, and no approval.
 func (r *turn) review(method string, n *apptypes.Note) {
-	v, act, target := lenient[apptypes.Review](n.Review), lenient[apptypes.ReviewAction](n.Action), lenient[string](n.TargetItemID)
+	v, act, target := lenient[apptypes.Review](n.Review), lenient[apptypes.ReviewAction](n.Action),
+		lenient[string](n.TargetItemID)
 	id, key := itemKey{n.ThreadID, string(n.ReviewID)}, itemKey{n.ThreadID, target}
 	o := r.open[key]
 	switch act.Type {
@@ -50,7 +52,8 @@ func (r *turn) review(method string, n *apptypes.Note) {
 	m := protocol.BackgroundEvent{Message: words(about) + ": "}
 	switch about.Reason = verdicts[v.Status]; {
 	case about.Reason == "":
-		about.Reason = fmt.Sprintf("Codex's reviewer, a model, ended with the unknown word %q, which counts as no approval", plain.OneLine(v.Status, 100))
+		about.Reason = fmt.Sprintf("Codex's reviewer, a model, ended with the unknown word %q, which counts as no "+
+			"approval", plain.OneLine(v.Status, 100))
 	case v.Status != apptypes.GuardianApprovalReviewStatusApproved:
 		m.Refused = about
 	case known:
@@ -143,7 +146,8 @@ func reviewed(call string, o *openItem, act *apptypes.ReviewAction) (s *protocol
 		known = false
 	}
 	if len(s.Command) == 0 && len(s.Changes) == 0 && s.Tool == "" {
-		s.Tool = plain.OneLine("an action that this version cannot show, "+act.Type+": "+strings.Join(act.Files, ", "), maxRationale)
+		s.Tool = plain.OneLine("an action that this version cannot show, "+act.Type+": "+strings.Join(act.Files, ", "),
+			maxRationale)
 	}
 	s.Cwd, s.CallID, s.By = act.Cwd, call, string(approval.ByReviewer)
 	return s, known
@@ -168,7 +172,8 @@ func (r *turn) toolAsked(p *apptypes.Elicitation, tool, answer string) {
 	var found []itemKey
 	for key, o := range r.open {
 		it := &o.item
-		if key.thread == p.ThreadID && o.held && it.Type == apptypes.ThreadItemMCPToolCall && it.Server == p.ServerName &&
+		if key.thread == p.ThreadID && o.held && it.Type == apptypes.ThreadItemMCPToolCall &&
+			it.Server == p.ServerName &&
 			(it.Tool == tool || p.Message == toolMessage(it.Server, it.Tool)) {
 			found = append(found, key)
 			r.asked[key], o.denied = true, answer != accept && answer != ""
@@ -195,7 +200,8 @@ func (r *turn) overrule(n *apptypes.Note, denied *protocol.Refused) {
 		return
 	}
 	event["id"], event["targetItemId"], event["turnId"], event["action"] = n.ReviewID, n.TargetItemID, n.TurnID, action
-	event["startedAtMs"], event["completedAtMs"], event["decisionSource"] = n.StartedAtMs, n.CompletedAtMs, n.DecisionSource
+	event["startedAtMs"], event["completedAtMs"], event["decisionSource"] = n.StartedAtMs, n.CompletedAtMs,
+		n.DecisionSource
 	r.overruling++
 	r.overrules.Go(func() {
 		out := r.host.Ask(r.ctx, approval.Overrule{Refused: *denied})
@@ -218,7 +224,8 @@ func (r *turn) overruled(p *apptypes.OverruleParams) string {
 	end, _ := r.app.End()
 	switch {
 	case err != nil:
-		return "the denial was not overruled, because Codex did not take that: " + plain.OneLine(c.redact(err.Error()), maxRationale)
+		return "the denial was not overruled, because Codex did not take that: " +
+			plain.OneLine(c.redact(err.Error()), maxRationale)
 	case end != nil:
 		return "a person overruled the denial after Codex had ended the turn, so that it counts from the next one"
 	}

@@ -23,7 +23,8 @@ import (
 
 // profileModes are the sandbox modes of Codex's own profiles of permissions.
 var profileModes = map[string]protocol.SandboxMode{
-	":read-only": protocol.SandboxReadOnly, ":workspace": protocol.SandboxWorkspaceWrite, ":danger-full-access": protocol.SandboxDangerFullAccess,
+	":read-only": protocol.SandboxReadOnly, ":workspace": protocol.SandboxWorkspaceWrite,
+	":danger-full-access": protocol.SandboxDangerFullAccess,
 }
 
 // mode returns the sandbox mode as Codex chooses it: by the parameter, else by the strongest layer
@@ -36,13 +37,15 @@ func (s *settings) mode(file *configuration, cwd string) (mode protocol.SandboxM
 	for _, layer := range append([]keys{s.own}, file.layers...) {
 		if raw := layer.text(profileKey); raw != nil {
 			if mode = profileModes[get[string](layer, profileKey)]; mode == "" {
-				return "", false, configErrorf("%s: the profile of permissions %.200s cannot be given to a turn of Codex; pass the argument sandbox, or write %s in its place", profileKey, raw, modeKey)
+				return "", false, configErrorf("%s: the profile of permissions %.200s cannot be given to a turn of "+
+					"Codex; pass the argument sandbox, or write %s in its place", profileKey, raw, modeKey)
 			}
 			return mode, true, nil
 		}
 		if raw := layer.text(modeKey); raw != nil {
 			if mode = get[protocol.SandboxMode](layer, modeKey); decide.Width(mode) < 0 {
-				return "", false, configErrorf("%s: %.200s is none of %s", modeKey, raw, text.Or(protocol.SandboxModes()))
+				return "", false, configErrorf("%s: %.200s is none of %s", modeKey, raw,
+					text.Or(protocol.SandboxModes()))
 			}
 			return mode, false, nil
 		}
@@ -118,7 +121,8 @@ func repository(folder string) string {
 	}
 	trees := filepath.Dir(git)
 	back, err := box.Pointer(filepath.Join(git, "gitdir"), "")
-	if err != nil || filepath.Base(trees) != "worktrees" || filepath.Base(filepath.Dir(trees)) != ".git" || paths.Real(back) != paths.Real(entry) {
+	if err != nil || filepath.Base(trees) != "worktrees" || filepath.Base(filepath.Dir(trees)) != ".git" ||
+		paths.Real(back) != paths.Real(entry) {
 		return ""
 	}
 	return filepath.Dir(filepath.Dir(trees))
@@ -145,7 +149,8 @@ func (s *settings) grants(file *configuration, cwd string) (g decide.Grant, err 
 	}
 	g.Named = box.Writable(opened, "", os.Environ())
 	if get[string](all, "web_search") != "disabled" || get[bool](all, "features", "standalone_web_search") {
-		g.Search = says(all, "web_search", "tools.web_search", "features.web_search_request", "features.web_search_cached", "features.standalone_web_search")
+		g.Search = says(all, "web_search", "tools.web_search", "features.web_search_request",
+			"features.web_search_cached", "features.standalone_web_search")
 	}
 	g.Provider = cmp.Or(get[string](all, providerKey), builtIn)
 	g.Address, g.Endpoint = provides(all, g.Provider)
@@ -192,7 +197,8 @@ type earlier struct {
 // take what the last turn had, and the model provider cannot be another one than before. Wished is true if earlier calls
 // chose the web search.
 func (s *settings) restore(was *earlier, file keys, wished bool, keep func(protocol.Access) bool) {
-	boxes, policy := s.Sandbox != "" || slices.ContainsFunc(sandboxKeys, func(key string) bool { return s.own[key] != nil }), s.ApprovalPolicy != ""
+	boxes, policy := s.Sandbox != "" ||
+		slices.ContainsFunc(sandboxKeys, func(key string) bool { return s.own[key] != nil }), s.ApprovalPolicy != ""
 	s.keeps = boxes || policy
 	if !boxes {
 		s.now.Sandbox = s.base.Sandbox
@@ -236,7 +242,8 @@ func (s *settings) restore(was *earlier, file keys, wished bool, keep func(proto
 // keepToReading lets a thread only run commands that read, as far as Codex has settings
 // for that.
 func (s *settings) keepToReading(file keys) {
-	s.own = s.own.with(at("disabled", "web_search")).with(at(false, "features", "apps")).with(at(false, "features", "plugins"))
+	s.own = s.own.with(at("disabled", "web_search")).with(at(false, "features", "apps")).with(at(false, "features",
+		"plugins"))
 	for name := range file.with(s.own).table(serversTable) {
 		s.own = s.own.with(at(false, serversTable, name, "enabled"))
 	}
@@ -255,17 +262,20 @@ func (s *settings) openRoots(fromCall bool, home string) error {
 	p, cwd := &s.now.Sandbox, s.now.Cwd
 	sealed := filepath.Join(home, "codex-mcp") // rules, keys and sockets of this server
 	if paths.Below(paths.Real(cwd), paths.Real(sealed)) {
-		return configErrorf("argument /cwd: %s is or lies in %s, which is this server's, and Codex lets commands write in it", cwd, sealed)
+		return configErrorf("argument /cwd: %s is or lies in %s, which is this server's, and Codex lets commands "+
+			"write in it", cwd, sealed)
 	}
 	const key = "writable_roots"
 	if p.Mode != protocol.SandboxWorkspaceWrite || !fromCall || s.own.text(workspaceTable, key) == nil {
 		return nil
 	}
-	options := box.Options{Protected: []string{home}, Sealed: []string{sealed}, Private: []string{home}, Named: s.base.Named}
+	options := box.Options{Protected: []string{home}, Sealed: []string{sealed}, Private: []string{home},
+		Named: s.base.Named}
 	if own, err := os.UserHomeDir(); err == nil {
 		options.Private = append(options.Private, own)
 	}
-	asked := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: p.WritableRoots, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
+	asked := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: p.WritableRoots,
+		ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
 	roots, err := box.New(options).Roots(asked, cwd, nil)
 	if err == nil && len(roots.Notes) > 0 {
 		err = errors.New(roots.Notes[0])
@@ -277,11 +287,13 @@ func (s *settings) openRoots(fromCall bool, home string) error {
 	others := box.Writable(*p, cwd, os.Environ())
 	for _, path := range roots.Paths {
 		inOther := slices.ContainsFunc(others, func(other string) bool { return paths.Below(path, other) })
-		if inOther || slices.ContainsFunc(roots.Paths, func(other string) bool { return other != path && paths.Below(path, other) }) {
+		if inOther || slices.ContainsFunc(roots.Paths,
+			func(other string) bool { return other != path && paths.Below(path, other) }) {
 			continue
 		}
 		if i := slices.IndexFunc(others, func(other string) bool { return paths.Below(other, path) }); i >= 0 {
-			return configErrorf("argument /config/%s/%s: %s has %s in it, which is writable too and which a command could then replace", workspaceTable, key, path, others[i])
+			return configErrorf("argument /config/%s/%s: %s has %s in it, which is writable too and which a command "+
+				"could then replace", workspaceTable, key, path, others[i])
 		}
 		p.WritableRoots = append(p.WritableRoots, path)
 	}
@@ -300,12 +312,14 @@ func (e *Engine) reaches(cwd string, s *protocol.SandboxPolicy, home string) err
 	for _, folder := range box.Writable(*s, cwd, os.Environ()) {
 		for _, linked := range config.Linked(home) {
 			if paths.Below(linked, folder) || paths.Below(paths.Real(linked), folder) {
-				return configErrorf("a link in %s leads to %s, which commands could write; let it lead out of %s, or use the sandbox %s", home, linked, folder, protocol.SandboxReadOnly)
+				return configErrorf("a link in %s leads to %s, which commands could write; let it lead out of %s, or "+
+					"use the sandbox %s", home, linked, folder, protocol.SandboxReadOnly)
 			}
 		}
 		for _, file := range e.options.Guarded {
 			if box.Reaches(filepath.Dir(file), folder) {
-				return &engine.RefusedError{Err: fmt.Errorf("commands could write in %s, which holds %s, a file of this server; choose another folder, or the sandbox %s", folder, file, protocol.SandboxReadOnly)}
+				return &engine.RefusedError{Err: fmt.Errorf("commands could write in %s, which holds %s, a file of "+
+					"this server; choose another folder, or the sandbox %s", folder, file, protocol.SandboxReadOnly)}
 			}
 		}
 	}

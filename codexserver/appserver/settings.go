@@ -102,7 +102,8 @@ type configuration struct {
 // configuration returns Codex's configuration for a folder, or the user's own if cwd is "".
 func (c *child) configuration(ctx context.Context, cwd string) (file configuration, err error) {
 	var r apptypes.ConfigReply
-	if err := c.control(ctx, apptypes.CallConfigRead, apptypes.ConfigParams{Cwd: cwd, IncludeLayers: true}, &r); err != nil {
+	if err := c.control(ctx, apptypes.CallConfigRead, apptypes.ConfigParams{Cwd: cwd, IncludeLayers: true},
+		&r); err != nil {
 		return file, err
 	}
 	file.keys = r.Config
@@ -218,7 +219,8 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, wa
 	if err := s.restrict(c, engine.OriginOf(ctx), file.keys); err != nil {
 		return nil, err
 	}
-	s.confines = e.system != "windows" || slices.Contains(windowsSandboxes, get[string](file.with(s.own), "windows", "sandbox"))
+	s.confines = e.system != "windows" ||
+		slices.Contains(windowsSandboxes, get[string](file.with(s.own), "windows", "sandbox"))
 	if err := c.keepGoalsOff(ctx, &file, s); err != nil {
 		return nil, err
 	}
@@ -351,7 +353,8 @@ func sandboxOf(s protocol.SandboxPolicy) *apptypes.SandboxPolicy {
 func (e *Engine) setServers(c *child, file keys, cwd string, s *settings) {
 	s.own = e.defaults.disabled.with(s.own)
 	for name, server := range s.own.table(serversTable) {
-		if below := tableOf(server); len(below) == 1 && below["enabled"] != nil && file.table(serversTable, name) == nil {
+		if below := tableOf(server); len(below) == 1 && below["enabled"] != nil &&
+			file.table(serversTable, name) == nil {
 			s.own = s.own.without(at(server, serversTable, name))
 		}
 	}
@@ -360,12 +363,14 @@ func (e *Engine) setServers(c *child, file keys, cwd string, s *settings) {
 		server := servers.table(name)
 		command := get[string](server, "command")
 		args, env := get[[]string](server, "args"), get[map[string]string](server, "env")
-		if command == "" || !e.self.StartedBy(append([]string{command}, args...), absolute(get[string](server, "cwd"), cwd), env) {
+		if command == "" || !e.self.StartedBy(append([]string{command}, args...),
+			absolute(get[string](server, "cwd"), cwd), env) {
 			continue
 		}
 		s.own = s.own.with(at(false, serversTable, name, "enabled"))
 		if _, said := e.left.LoadOrStore(name, true); !said {
-			c.log.Warn(fmt.Sprintf("codex: mcp_servers.%s is left out: it is this server, which would start itself without end", name))
+			c.log.Warn(fmt.Sprintf("codex: mcp_servers.%s is left out: it is this server, which would start itself "+
+				"without end", name))
 		}
 	}
 }

@@ -85,13 +85,16 @@ func (e *Engine) openThread(
 		return r, fmt.Errorf("codex answered %s without the id of a thread", method)
 	}
 	if e.options.Codex.Reviewer == setting.ReviewerPerson && r.ApprovalsReviewer != apptypes.ApprovalsReviewerUser {
-		return r, &engine.RefusedError{Err: fmt.Errorf("a person is to decide about approvals, and codex says that %q would; an administrator may have set that", r.ApprovalsReviewer)}
+		return r, &engine.RefusedError{Err: fmt.Errorf("a person is to decide about approvals, and codex says that "+
+			"%q would; an administrator may have set that", r.ApprovalsReviewer)}
 	}
 	return r, nil
 }
 
 // begin starts a thread, or resumes that of an id.
-func (e *Engine) begin(ctx context.Context, c *child, id string, s *settings, host engine.Host) (engine.Conversation, error) {
+func (e *Engine) begin(
+	ctx context.Context, c *child, id string, s *settings, host engine.Host,
+) (engine.Conversation, error) {
 	if err := e.reaches(s.now.Cwd, &s.now.Sandbox, c.home); err != nil {
 		return nil, err
 	}
@@ -104,8 +107,10 @@ func (e *Engine) begin(ctx context.Context, c *child, id string, s *settings, ho
 		return nil, err
 	}
 	confined, network := r.Sandbox.Type == apptypes.SandboxPolicyReadOnly, string(r.Sandbox.NetworkAccess)
-	if offline := network == "" || network == "false" || network == "null"; s.readOnly && (!confined || !offline || policyOf(r.ApprovalPolicy) != protocol.ApprovalNever) {
-		return nil, fmt.Errorf("no review: codex would not run it read-only, but in the sandbox %q under the approval policy %.100s", r.Sandbox.Type, r.ApprovalPolicy)
+	if offline := network == "" || network == "false" || network == "null"; s.readOnly &&
+		(!confined || !offline || policyOf(r.ApprovalPolicy) != protocol.ApprovalNever) {
+		return nil, fmt.Errorf("no review: codex would not run it read-only, but in the sandbox %q under the "+
+			"approval policy %.100s", r.Sandbox.Type, r.ApprovalPolicy)
 	}
 	if id == "" && !confined {
 		return nil, fmt.Errorf("codex was to start the thread read-only, and its sandbox is %q", r.Sandbox.Type)
@@ -186,7 +191,8 @@ func (c *conversation) run(ctx context.Context, again bool, start func(context.C
 	if failed == nil {
 		if c.path != "" {
 			if kept := safefile.MirrorOf(c.engine.options.Store).Sync(c.path); kept != nil {
-				r.report(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is not in the store: %v", kept)})
+				r.report(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is not in the store: %v",
+					kept)})
 			}
 		}
 	}
@@ -273,7 +279,8 @@ func (c *conversation) begins(ctx context.Context, r *turn, p *apptypes.TurnPara
 				return err
 			}
 		}
-		if err := ch.explain(ctx, r.begin(ctx, t, c.settings, p)); err == nil || again || !errors.Is(err, errNotLoaded) {
+		if err := ch.explain(ctx, r.begin(ctx, t, c.settings, p)); err == nil || again ||
+			!errors.Is(err, errNotLoaded) {
 			return err
 		}
 	}
@@ -310,7 +317,8 @@ type thread struct {
 	asking sync.Map // the [slots.Queue] by who asks: see queued
 }
 
-var errStillStarting = errors.New("codex app-server has not ended the previous, interrupted turn; try again; other conversations are not affected")
+var errStillStarting = errors.New("codex app-server has not ended the previous, interrupted turn; try again; other " +
+	"conversations are not affected")
 
 // announced records the threads of sub-agents that the notification announces, unless they are known. With the tools of
 // many models, also of the newest Codex, that is the result of the tool that starts them.

@@ -50,7 +50,8 @@ type turn struct {
 
 	mu      sync.Mutex // also keeps the events in order
 	letters letters
-	aborted error             // why an answer, or the wait for the network, ended the turn; no further question is asked
+	// why an answer, or the wait for the network, ended the turn; no further question is asked
+	aborted error
 	ended   bool              // no further event is emitted
 	over    bool              // the turn has ended in the app-server, and no sub-agent is in it any more
 	counted chan struct{}     // closed when the tokens of the model's last response have been counted
@@ -81,7 +82,8 @@ type turn struct {
 func newTurn(ctx context.Context, host engine.Host) *turn {
 	r := &turn{
 		host: host, call: ctx, started: make(chan struct{}), counted: make(chan struct{}), agents: map[string]string{},
-		questions: map[*question]bool{}, open: map[itemKey]*openItem{}, asked: map[itemKey]bool{}, reviews: map[itemKey]itemKey{},
+		questions: map[*question]bool{}, open: map[itemKey]*openItem{}, asked: map[itemKey]bool{},
+		reviews: map[itemKey]itemKey{},
 		missing: map[string]string{},
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
@@ -233,7 +235,8 @@ func (r *turn) quiet(key itemKey, o *openItem) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended && r.open[key] == o && o.held && !r.asked[key] && !r.reviewing(key) {
-		r.host.Emit(protocol.BackgroundEvent{Message: "Codex runs " + words(subject(&o.item)) + ", or still decides about it"})
+		r.host.Emit(protocol.BackgroundEvent{Message: "Codex runs " + words(subject(&o.item)) +
+			", or still decides about it"})
 	}
 }
 
@@ -249,7 +252,8 @@ func (r *turn) report(e protocol.EventMsg) (told bool) {
 
 // await waits for the end of the turn. It interrupts the turn when ctx ends, and returns soon after that.
 func (r *turn) await(ctx context.Context) {
-	if end, _ := r.app.Wait(ctx); end == nil && ctx.Err() == nil || end != nil && end.Status != apptypes.TurnStatusInterrupted {
+	if end, _ := r.app.Wait(ctx); end == nil && ctx.Err() == nil || end != nil &&
+		end.Status != apptypes.TurnStatusInterrupted {
 		return
 	}
 	select {
@@ -288,7 +292,8 @@ func (r *turn) ends() (cleared <-chan struct{}) {
 			c.kill(late(apptypes.CallTurnInterrupt, interruptLimit))
 		} else if end != nil {
 			for thread := range r.turns() { // Codex would keep their commands for a later turn
-				_ = c.app.Call(ctx, apptypes.CallThreadBackgroundTerminalsClean, apptypes.ThreadRef{ThreadID: thread}, nil)
+				_ = c.app.Call(ctx, apptypes.CallThreadBackgroundTerminalsClean, apptypes.ThreadRef{ThreadID: thread},
+					nil)
 			}
 		}
 	})
@@ -368,7 +373,8 @@ func (r *turn) heard(method string, n *apptypes.Note) {
 		r.online()
 	case r.offline == nil && r.reconnect > 0:
 		var timer *time.Timer
-		err := fmt.Errorf("the installed Codex has waited for the network for %v (%s): there is no network, or a proxy is needed (set HTTPS_PROXY), or base_url is wrong; "+
+		err := fmt.Errorf("the installed Codex has waited for the network for %v (%s): there is no network, or a "+
+			"proxy is needed (set HTTPS_PROXY), or base_url is wrong; "+
 			"the conversation can continue. limits.reconnect says how long a turn waits", r.reconnect, wordsOf(&said))
 		timer = time.AfterFunc(r.reconnect, func() {
 			r.mu.Lock()
@@ -439,7 +445,8 @@ func (r *turn) left() bool {
 		var list struct {
 			Data []jsontext.Value `json:"data"`
 		}
-		if end == nil || r.thread.child.control(context.Background(), apptypes.CallThreadBackgroundTerminalsList, apptypes.ThreadRef{ThreadID: thread}, &list) != nil || len(list.Data) > 0 {
+		if end == nil || r.thread.child.control(context.Background(), apptypes.CallThreadBackgroundTerminalsList,
+			apptypes.ThreadRef{ThreadID: thread}, &list) != nil || len(list.Data) > 0 {
 			return true
 		}
 	}

@@ -264,7 +264,10 @@ func (o *Options) dialer() (func(context.Context) (jsonrpc.Transport, error), er
 		ways = append(ways, o.child)
 	}
 	if o.Server != nil {
-		ways = append(ways, func(context.Context) (jsonrpc.Transport, error) { return mcpcall.Join(o.Server.Serve), nil })
+		ways = append(ways, func(context.Context) (jsonrpc.Transport, error) {
+			return mcpcall.Join(o.Server.Serve),
+				nil
+		})
 	}
 	if o.URL != "" {
 		ways = append(ways, func(context.Context) (jsonrpc.Transport, error) {

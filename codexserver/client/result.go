@@ -80,7 +80,8 @@ func toolResult(raw json.RawMessage) (r mcptypes.CallToolResult, texts []string,
 	}
 	for _, block := range r.Content {
 		text, ok := block.(*mcptypes.TextContent)
-		if !ok || text.Annotations != nil && !slices.Contains(text.Annotations.Audience, mcptypes.RoleUser) && len(text.Annotations.Audience) > 0 {
+		if !ok || text.Annotations != nil && !slices.Contains(text.Annotations.Audience, mcptypes.RoleUser) &&
+			len(text.Annotations.Audience) > 0 {
 			continue
 		}
 		texts = append(texts, text.Text)
@@ -97,7 +98,8 @@ func turnResult(raw json.RawMessage) (Result, error) {
 	result := Result{Raw: raw}
 	if len(r.StructuredContent) > 0 {
 		if err := jsonv2.Unmarshal(r.StructuredContent, &result.TurnResult); err != nil {
-			return Result{}, fmt.Errorf("client: %w: structuredContent: %s", mcpcall.ErrAnswer, mcpcall.Brief(err.Error()))
+			return Result{}, fmt.Errorf("client: %w: structuredContent: %s", mcpcall.ErrAnswer,
+				mcpcall.Brief(err.Error()))
 		}
 	}
 	result.Answer = result.Content

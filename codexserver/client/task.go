@@ -128,7 +128,8 @@ func (c *Client) turn(ctx context.Context, t *turn, arguments any) (Result, erro
 		r.Task = t.id
 		return r, err
 	case errors.Is(err, mcpcall.ErrCancelled):
-		return Result{TurnResult: protocol.TurnResult{ThreadID: t.thread, Status: protocol.StatusAborted}, Task: t.id, Answer: "the task was cancelled"}, nil
+		return Result{TurnResult: protocol.TurnResult{ThreadID: t.thread, Status: protocol.StatusAborted}, Task: t.id,
+			Answer: "the task was cancelled"}, nil
 	}
 	return Result{TurnResult: protocol.TurnResult{ThreadID: t.thread}, Task: t.id}, err
 }

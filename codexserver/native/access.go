@@ -21,7 +21,8 @@ func (c *conversation) withoutCall() (*config.Config, error) {
 // call that may make something wider: in no sandbox but full access do the mode and the policy so.
 func (c *conversation) judge(call *protocol.Config) (err error) {
 	own := c.cfg
-	full := c.now.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess && (call.Sandbox != "" || call.ApprovalPolicy != "")
+	full := c.now.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess &&
+		(call.Sandbox != "" || call.ApprovalPolicy != "")
 	if full || call.Profile != "" || call.WebSearch != nil || len(call.Overrides) > 0 {
 		if own, err = c.withoutCall(); err != nil {
 			return err

@@ -82,7 +82,8 @@ func (e *Engine) newSandbox(cfg *config.Config) *box.Sandbox {
 		Private:   private,
 		Named:     cfg.NamedRoots,
 		Programs:  e.programs,
-		Layers:    box.Layers{Folder: filepath.Join(e.options.CodexHome, "codex-mcp", "layers"), Caches: e.options.Sandbox.Caches},
+		Layers: box.Layers{Folder: filepath.Join(e.options.CodexHome, "codex-mcp", "layers"),
+			Caches: e.options.Sandbox.Caches},
 	})
 }
 
@@ -123,7 +124,8 @@ func webSearch(s config.WebSearch) map[string]any {
 		w["filters"] = map[string]any{"allowed_domains": s.AllowedDomains}
 	}
 	if l := s.Location; l != (config.Location{}) {
-		place := map[string]string{"type": "approximate", "country": l.Country, "region": l.Region, "city": l.City, "timezone": l.Timezone}
+		place := map[string]string{"type": "approximate", "country": l.Country, "region": l.Region, "city": l.City,
+			"timezone": l.Timezone}
 		maps.DeleteFunc(place, func(_, value string) bool { return value == "" })
 		w["user_location"] = place
 	}

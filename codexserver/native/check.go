@@ -82,16 +82,19 @@ func Check(ctx context.Context, o *Options, start bool) (*Report, error) {
 			r.Reaches = cfg.Permitted.Hosts(r.Network)
 		}
 	}
-	if _, err := sandbox.Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, cfg.Cwd, environ(cfg)); err != nil {
+	if _, err := sandbox.Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, cfg.Cwd,
+		environ(cfg)); err != nil {
 		if r.Unconfined = err.Error(); len(e.options.Sandbox.Helper) > 0 {
-			r.Broken = append(r.Broken, "sandbox.helper: "+r.Unconfined+"; install it or correct the key, or you are asked about every command")
+			r.Broken = append(r.Broken, "sandbox.helper: "+r.Unconfined+"; install it or correct the key, or you are "+
+				"asked about every command")
 		}
 	}
 	for i, to := range e.options.Failover.To {
 		line := fmt.Sprintf("model %q of provider %q", to.Model, to.Provider)
 		if _, err := e.next(cfg, to); err != nil {
 			line += ": " + err.Error()
-			r.Broken = append(r.Broken, fmt.Sprintf("failover.to.%d: %s; correct that, or no turn goes on there", i, line))
+			r.Broken = append(r.Broken, fmt.Sprintf("failover.to.%d: %s; correct that, or no turn goes on there", i,
+				line))
 		}
 		r.Failover = append(r.Failover, line)
 	}
@@ -114,9 +117,11 @@ func Check(ctx context.Context, o *Options, start bool) (*Report, error) {
 		if server.Command == "" || server.Enabled != nil && !*server.Enabled {
 			continue
 		}
-		_, _, err := mcpclient.Find(&mcpclient.Options{Server: server, Environ: cfg.Environ, Dir: e.folderOf(server, cfg.Cwd), Programs: e.programs})
+		_, _, err := mcpclient.Find(&mcpclient.Options{Server: server, Environ: cfg.Environ,
+			Dir: e.folderOf(server, cfg.Cwd), Programs: e.programs})
 		if err != nil {
-			r.Broken = append(r.Broken, fmt.Sprintf("mcp_servers.%s: %v; correct that, or its tools are missing", config.JoinKey(name), err))
+			r.Broken = append(r.Broken, fmt.Sprintf("mcp_servers.%s: %v; correct that, or its tools are missing",
+				config.JoinKey(name), err))
 		}
 	}
 	slices.Sort(r.Broken)
@@ -156,7 +161,8 @@ func (r *Report) reach(ctx context.Context, e *Engine, cfg *config.Config) {
 	if err != nil {
 		r.Reach = err.Error()
 	} else if said := client.Window(ctx, cfg.Model); said > 0 && cfg.ContextWindow > said {
-		r.Broken = append(r.Broken, fmt.Sprintf("model_context_window: %d, and the server takes %d tokens: remove the key, or start the server with more", cfg.ContextWindow, said))
+		r.Broken = append(r.Broken, fmt.Sprintf("model_context_window: %d, and the server takes %d tokens: remove "+
+			"the key, or start the server with more", cfg.ContextWindow, said))
 	}
 }
 

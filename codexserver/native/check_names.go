@@ -15,7 +15,9 @@ const Last = "last"
 // NamesOf returns what is known of a conversation in a home, of any engine, from its file, whoever wrote it: its id, what
 // the user said first, and the names with which it ran. They choose nothing by themselves. The error wraps
 // [engine.ErrNotFound] if there is no such conversation.
-func NamesOf(ctx context.Context, home, id string) (about protocol.ConversationSummary, names protocol.Names, err error) {
+func NamesOf(
+	ctx context.Context, home, id string,
+) (about protocol.ConversationSummary, names protocol.Names, err error) {
 	about.ConversationID = strings.ToLower(id)
 	about.Path, err = rollout.Find(ctx, home, about.ConversationID)
 	if id == Last {

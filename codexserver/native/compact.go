@@ -72,7 +72,8 @@ func (t *turn) makeRoom(ctx context.Context) error {
 	case !t.conv.full():
 		t.compacted = false
 	case t.compacted:
-		return fmt.Errorf("the conversation has more than %d tokens even after it was summarised. %s", t.conv.compactLimit(), adviceRoom)
+		return fmt.Errorf("the conversation has more than %d tokens even after it was summarised. %s",
+			t.conv.compactLimit(), adviceRoom)
 	default:
 		if err := t.compact(ctx); err != nil {
 			return err
@@ -142,10 +143,11 @@ func (t *turn) summarise(ctx context.Context, submission string, history []proto
 				items = portable(items)
 			}
 			return &model.Request{
-				Model:          t.conv.provider().cfg.Model,
-				Instructions:   t.instructions(),
-				Items:          append(slices.Clip(items), userMessage(prompt)),
-				Tools:          t.offer(), // providers refuse a history with calls without them, and their cache has them
+				Model:        t.conv.provider().cfg.Model,
+				Instructions: t.instructions(),
+				Items:        append(slices.Clip(items), userMessage(prompt)),
+				// providers refuse a history with calls without them, and their cache has them
+				Tools:          t.offer(),
 				NoCalls:        true,
 				Ignored:        called,
 				SeveralCalls:   t.conv.engine.fileTools(t.conv.cfg),
@@ -182,7 +184,8 @@ const calledTool = "it called a tool"
 func (t *turn) summaryOf(resp *model.Response) (summary, why string) {
 	summary = strings.TrimSpace(lastMessage(resp.Items))
 	switch {
-	case slices.ContainsFunc(resp.Items, func(item protocol.ResponseItem) bool { _, call := model.CallOf(item); return call }):
+	case slices.ContainsFunc(resp.Items,
+		func(item protocol.ResponseItem) bool { _, call := model.CallOf(item); return call }):
 		return "", calledTool
 	case summary == "":
 		return "", "it was empty"
@@ -208,8 +211,10 @@ func (c *conversation) opening() []protocol.ResponseItem {
 }
 
 const (
-	bridgeHead    = "The conversation so far was too long and has been replaced by a summary.\n\nWhat the user wrote, oldest first:\n\n"
-	bridgeMiddle  = "\n\nThe summary, written by the model that worked on it; commands and changes in it have been done:\n\n"
+	bridgeHead = "The conversation so far was too long and has been replaced by a summary.\n\nWhat the user " +
+		"wrote, oldest first:\n\n"
+	bridgeMiddle = "\n\nThe summary, written by the model that worked on it; commands and changes in it have been " +
+		"done:\n\n"
 	bridgeSkipped = "[older messages left out]"
 	bridgeBetween = "\n\n---\n\n"
 )
@@ -272,5 +277,6 @@ func userTexts(history []protocol.ResponseItem) []string {
 
 // ownMessage reports whether the engine wrote a message of the role user.
 func ownMessage(text string) bool {
-	return strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>") || strings.HasPrefix(text, formHead) || strings.HasPrefix(text, textCallHead)
+	return strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>") ||
+		strings.HasPrefix(text, formHead) || strings.HasPrefix(text, textCallHead)
 }

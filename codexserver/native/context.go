@@ -88,7 +88,8 @@ func userInstructions(cfg *config.Config) (text string, warnings []string, err e
 				continue
 			}
 			if cut {
-				warn("%s is cut: together, the files are longer than project_doc_max_bytes (%d)", path, cfg.ProjectDocMaxBytes)
+				warn("%s is cut: together, the files are longer than project_doc_max_bytes (%d)", path,
+					cfg.ProjectDocMaxBytes)
 			}
 			if doc != "" {
 				docs = append(docs, doc)

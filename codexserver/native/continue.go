@@ -88,8 +88,10 @@ func (c *conversation) goesOn(in protocol.TurnInput) (message []protocol.InputIt
 		return nil, nil, err
 	}
 	ran := slices.ContainsFunc(old.Turns, func(t rollout.Turn) bool { return t.ID == in.Key })
-	if !ran && (old.Meta.Originator != originator || len(old.Turns) == 0 && old.Context != nil) { // such as of an older version
-		return nil, nil, errors.New("the server ended before or while this turn ran, and another program may have run it: what it has done is not known, and was not repeated; codex-reply continues the conversation")
+	// such as of an older version
+	if !ran && (old.Meta.Originator != originator || len(old.Turns) == 0 && old.Context != nil) {
+		return nil, nil, errors.New("the server ended before or while this turn ran, and another program may have " +
+			"run it: what it has done is not known, and was not repeated; codex-reply continues the conversation")
 	}
 	turns := make([]cut.Turn, len(old.Turns))
 	for i, t := range old.Turns {

@@ -56,7 +56,9 @@ type conversation struct {
 }
 
 // start begins a new conversation.
-func (e *Engine) start(ctx context.Context, cfg *config.Config, call *protocol.Config, host engine.Host) (*conversation, error) {
+func (e *Engine) start(
+	ctx context.Context, cfg *config.Config, call *protocol.Config, host engine.Host,
+) (*conversation, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, err
@@ -90,8 +92,10 @@ func (c *conversation) open(ctx context.Context) error {
 		meta.Instructions = &rules
 	}
 	meta.Kept = new(c.chosen.Kept)
-	meta.Kept.Names = protocol.Names{Profile: c.cfg.Profile, Provider: c.cfg.ModelProvider, Model: c.now.Model, Effort: c.now.Effort}
-	c.saved.file, err = rollout.Create(rollout.Path(c.engine.options.CodexHome, meta.ID, begin), *meta, c.engine.options.Store)
+	meta.Kept.Names = protocol.Names{Profile: c.cfg.Profile, Provider: c.cfg.ModelProvider, Model: c.now.Model,
+		Effort: c.now.Effort}
+	c.saved.file, err = rollout.Create(rollout.Path(c.engine.options.CodexHome, meta.ID, begin), *meta,
+		c.engine.options.Store)
 	if err != nil {
 		return err
 	}
@@ -182,7 +186,8 @@ func (e *Engine) openAIKey() (string, error) {
 	}
 	key, err := auth.APIKey(e.options.CodexHome)
 	if err == nil && key == "" {
-		err = errors.New("there is no key for OpenAI: set OPENAI_API_KEY, sign in with codex login, or set another model_provider in config.toml")
+		err = errors.New("there is no key for OpenAI: set OPENAI_API_KEY, sign in with codex login, or set another " +
+			"model_provider in config.toml")
 	}
 	return key, err
 }

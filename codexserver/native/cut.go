@@ -34,8 +34,11 @@ func (a *final) incomplete() string {
 		return "the model called " + a.called + " although it was asked for the form of its answer alone, " +
 			"so that was not run"
 	case a.call != "":
-		return "the model called " + a.call + " in its text, where its server did not read it, so that was not run: start that server with the parser for its model's calls " +
-			"(llama-server --jinja; vLLM --enable-auto-tool-choice --tool-call-parser NAME; SGLang --tool-call-parser NAME)"
+		return "the model called " + a.call +
+			" in its text, where its server did not read it, so that was not run: start that server with the parser " +
+			"for its model's calls " +
+			"(llama-server --jinja; vLLM --enable-auto-tool-choice --tool-call-parser NAME; SGLang " +
+			"--tool-call-parser NAME)"
 	case a.cut == "":
 		return ""
 	case a.cut == model.CutEmpty:
@@ -52,7 +55,9 @@ func (a *final) incomplete() string {
 
 const (
 	textCallHead = "<tool_call_in_text>"
-	textCall     = textCallHead + "\nYour last message has a call of %s in its text. Nothing reads it there, and it was not run. Make the call as a tool call of the API, not in text. If you wanted no call, give your answer without one.\n</tool_call_in_text>"
+	textCall     = textCallHead + "\nYour last message has a call of %s in its text. Nothing reads it there, and it " +
+		"was not run. Make the call as a tool call of the API, not in text. If you wanted no call, give your answer " +
+		"without one.\n</tool_call_in_text>"
 )
 
 // requestCall adds a message to the history when the model's answer is a call in its text, and reports whether it did; the
@@ -68,6 +73,7 @@ func (t *turn) requestCall() bool {
 	}
 	t.told, t.inText = true, name
 	t.conv.record(userMessage(fmt.Sprintf(textCall, name)))
-	t.conv.emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the model called %s in its text, where its server did not read it; the model was asked to make the call", name)})
+	t.conv.emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the model called %s in its text, where its server did "+
+		"not read it; the model was asked to make the call", name)})
 	return true
 }

@@ -89,7 +89,8 @@ func (c *conversation) choose() {
 	case to == 0:
 		c.reroute(p.at, 0, "the limit of "+first.cfg.ModelProvider+" may be over")
 	default:
-		c.reroute(0, to, fmt.Sprintf("provider %s refuses until %s", first.cfg.ModelProvider, first.until.Format(time.DateTime)))
+		c.reroute(0, to, fmt.Sprintf("provider %s refuses until %s", first.cfg.ModelProvider,
+			first.until.Format(time.DateTime)))
 	}
 }
 
@@ -98,7 +99,8 @@ func (c *conversation) choose() {
 func (t *turn) goElsewhere(err error) bool {
 	p, now := &t.conv.providers, time.Now()
 	said, ok := errors.AsType[*model.ProviderError](err)
-	if !(ok && said.Elsewhere) && t.conv.provider().client.Ready() == nil || len(p.list) == 1 { // no key is as one that is refused
+	// no key is as one that is refused
+	if !(ok && said.Elsewhere) && t.conv.provider().client.Ready() == nil || len(p.list) == 1 {
 		return false
 	}
 	refusing := t.conv.provider()
@@ -119,11 +121,13 @@ func (t *turn) goElsewhere(err error) bool {
 func (c *conversation) reroute(from, to int, why string) {
 	p := &c.providers
 	was, is := p.list[from].cfg, p.list[to].cfg
-	m := protocol.ModelReroute{FromProvider: was.ModelProvider, FromModel: was.Model, ToProvider: is.ModelProvider, ToModel: is.Model, Reason: why}
+	m := protocol.ModelReroute{FromProvider: was.ModelProvider, FromModel: was.Model, ToProvider: is.ModelProvider,
+		ToModel: is.Model, Reason: why}
 	if p.at != to {
 		p.at = to
 		c.history.items = portable(c.history.items)
-		c.engine.options.Logger.Info("another provider answers", "conversation", c.ID(), "provider", m.ToProvider, "model", m.ToModel, "reason", why)
+		c.engine.options.Logger.Info("another provider answers", "conversation", c.ID(), "provider", m.ToProvider,
+			"model", m.ToModel, "reason", why)
 	}
 	c.emit(m)
 }
@@ -133,13 +137,15 @@ func (p *providers) refused(err error) error {
 	var before []string
 	for _, one := range p.list {
 		if one.said != nil && one.said != err {
-			before = append(before, fmt.Sprintf("provider %s: %s", one.cfg.ModelProvider, shorten(one.said.Error(), maxRefusal)))
+			before = append(before, fmt.Sprintf("provider %s: %s", one.cfg.ModelProvider,
+				shorten(one.said.Error(), maxRefusal)))
 		}
 	}
 	if len(before) == 0 {
 		return err
 	}
-	return fmt.Errorf("provider %s: %w; before it refused %s", p.list[p.at].cfg.ModelProvider, err, strings.Join(before, "; "))
+	return fmt.Errorf("provider %s: %w; before it refused %s", p.list[p.at].cfg.ModelProvider, err,
+		strings.Join(before, "; "))
 }
 
 // portable returns the items that every provider can read: without reasoning and what one provider

@@ -24,7 +24,8 @@ func (h *history) unread() int {
 // said returns the user's own messages in the history from an index on, and the others there.
 func (h *history) said(from int) (own, others []protocol.ResponseItem) {
 	for _, item := range h.items[from:] {
-		if m, ok := item.(protocol.MessageItem); ok && m.Role == "user" && fromUser(m) && !ownMessage(model.Text(m.Content)) {
+		if m, ok := item.(protocol.MessageItem); ok && m.Role == "user" && fromUser(m) &&
+			!ownMessage(model.Text(m.Content)) {
 			own = append(own, item)
 		} else {
 			others = append(others, item)

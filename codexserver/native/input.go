@@ -20,7 +20,9 @@ const maxShownURL = 64 << 10
 
 // readInput turns the user's items into a message for the model and an event for the
 // rollout.
-func readInput(cwd string, set *permission.Set, items []protocol.InputItem) (protocol.MessageItem, protocol.UserMessage, error) {
+func readInput(
+	cwd string, set *permission.Set, items []protocol.InputItem,
+) (protocol.MessageItem, protocol.UserMessage, error) {
 	message := protocol.MessageItem{Role: "user"}
 	event := protocol.UserMessage{Kind: protocol.UserPlain}
 	var texts []string
@@ -34,7 +36,8 @@ func readInput(cwd string, set *permission.Set, items []protocol.InputItem) (pro
 			if len(item.ImageURL) <= maxShownURL { // the message has it in any case
 				event.Images = append(event.Images, item.ImageURL)
 			}
-			message.Content = append(message.Content, protocol.ContentItem{Type: "input_image", ImageURL: item.ImageURL})
+			message.Content = append(message.Content,
+				protocol.ContentItem{Type: "input_image", ImageURL: item.ImageURL})
 		case protocol.InputLocalImage:
 			url, err := imageURL(cwd, set, item.Path)
 			if err != nil {

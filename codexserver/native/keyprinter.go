@@ -23,7 +23,8 @@ func (e *Engine) keyPrinter(a *config.ProviderAuth) func(context.Context) (strin
 		return nil
 	}
 	return func(ctx context.Context) (string, error) {
-		env, path := e.programs.Environ(run.EnvPolicy{Inherit: run.InheritCore, IgnoreDefaultExcludes: true}.Environ(e.options.Environ))
+		env, path := e.programs.Environ(run.EnvPolicy{Inherit: run.InheritCore,
+			IgnoreDefaultExcludes: true}.Environ(e.options.Environ))
 		dir := cmp.Or(a.Cwd, append(e.homes(), e.options.CodexHome)[0])
 		program, err := e.programs.Find(a.Command, dir, path)
 		if err != nil {
@@ -33,7 +34,8 @@ func (e *Engine) keyPrinter(a *config.ProviderAuth) func(context.Context) (strin
 		if a.TimeoutMS != nil && *a.TimeoutMS > 0 {
 			timeout = time.Duration(min(*a.TimeoutMS, time.Hour.Milliseconds())) * time.Millisecond
 		}
-		result, err := e.processes.Run(ctx, run.Spec{Argv: append([]string{program}, a.Args...), Dir: dir, Env: env, Timeout: timeout}, nil)
+		result, err := e.processes.Run(ctx,
+			run.Spec{Argv: append([]string{program}, a.Args...), Dir: dir, Env: env, Timeout: timeout}, nil)
 		key, fault := strings.TrimSpace(result.Stdout), ""
 		switch {
 		case err != nil:

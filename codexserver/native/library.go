@@ -19,7 +19,9 @@ const defaultPageSize = 25
 
 // List implements [engine.Library]. A conversation in which the user has said
 // nothing yet is not in the list.
-func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+func (e *Engine) List(
+	ctx context.Context, p protocol.ListConversationsParams,
+) (*protocol.ListConversationsResult, error) {
 	size := defaultPageSize
 	if p.PageSize != nil {
 		size = *p.PageSize

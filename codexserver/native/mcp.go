@@ -67,7 +67,8 @@ func (c *conversation) startServers() {
 			continue
 		}
 		if c.engine.startsSelf(server, c.cfg.Cwd) {
-			c.engine.warn(fmt.Sprintf("mcp_servers.%s is left out: it is this server, which would start itself without end", name))
+			c.engine.warn(fmt.Sprintf("mcp_servers.%s is left out: it is this server, which would start itself "+
+				"without end", name))
 			continue
 		}
 		all.Go(func() {
@@ -88,7 +89,8 @@ func (c *conversation) startServers() {
 			}
 		}
 		for _, name := range s.collect() {
-			c.engine.warn(fmt.Sprintf("mcp_servers.%s: the model does not get the tools that the configuration excludes, "+
+			c.engine.warn(fmt.Sprintf("mcp_servers.%s: the model does not get the tools that the configuration "+
+				"excludes, "+
 				"or for which it requires a question before each call", name))
 		}
 	})
@@ -114,8 +116,10 @@ func (c *conversation) startServer(name string, server config.MCPServer) (*mcpcl
 		Elicit:    c.elicit(name),
 		Logger:    c.engine.options.Logger,
 	})
-	if err == nil && c.engine.self != nil && client.Near() && client.Server() == "codex-mcp" { // the name that it gives itself
-		return nil, errors.Join(errors.New("it is a codex-mcp of this machine, perhaps this server, which would call itself without end"), client.Close())
+	// the name that it gives itself
+	if err == nil && c.engine.self != nil && client.Near() && client.Server() == "codex-mcp" {
+		return nil, errors.Join(errors.New("it is a codex-mcp of this machine, perhaps this server, which would call "+
+			"itself without end"), client.Close())
 	}
 	return client, err
 }
@@ -151,7 +155,8 @@ func (c *conversation) elicit(server string) func(context.Context, stdjson.RawMe
 		if err != nil {
 			c.emit(protocol.BackgroundEvent{
 				Message: fmt.Sprintf("refused a question of the MCP server %s: %v", elicit.ShowName(server), err),
-				Refused: &protocol.Refused{Tool: mcptypes.ElicitationCreate.Name(), Cwd: c.cfg.Cwd, Reason: err.Error()},
+				Refused: &protocol.Refused{Tool: mcptypes.ElicitationCreate.Name(), Cwd: c.cfg.Cwd,
+					Reason: err.Error()},
 			})
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%v", err)
 		}
@@ -347,7 +352,8 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 	if err != nil && ctx.Err() != nil {
 		return tool.Result{}, context.Cause(ctx)
 	}
-	end := protocol.MCPToolCallEnd{CallID: call.ID, Invocation: invocation, Duration: protocol.Duration(time.Since(begin))}
+	end := protocol.MCPToolCallEnd{CallID: call.ID, Invocation: invocation,
+		Duration: protocol.Duration(time.Since(begin))}
 	var out tool.Result
 	if err != nil {
 		text := cutOutput(err.Error())

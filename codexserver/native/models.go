@@ -24,7 +24,8 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 		return nil, &engine.ConfigError{Err: err}
 	}
 	list := &protocol.ModelList{Models: []protocol.Model{{
-		Name: cfg.Model, Efforts: model.FamilyOf(cfg.Model).Efforts(), DefaultEffort: cfg.ReasoningEffort, IsDefault: true,
+		Name: cfg.Model, Efforts: model.FamilyOf(cfg.Model).Efforts(), DefaultEffort: cfg.ReasoningEffort,
+		IsDefault: true,
 	}}}
 	names, err := config.Profiles(e.options.CodexHome)
 	if err != nil {
@@ -45,11 +46,13 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 		listed, err = e.client(cfg.ModelProvider, cfg.Provider()).Models(ctx)
 	}
 	if err != nil {
-		list.Notes = append(list.Notes, fmt.Sprintf("the provider %q does not list its models: %v", cfg.ModelProvider, err))
+		list.Notes = append(list.Notes, fmt.Sprintf("the provider %q does not list its models: %v", cfg.ModelProvider,
+			err))
 	}
 	for i, m := range listed {
 		if len(list.Models) >= maxModels {
-			list.Notes = append(list.Notes, fmt.Sprintf("the provider %q lists %d more models, which are left out", cfg.ModelProvider, len(listed)-i))
+			list.Notes = append(list.Notes, fmt.Sprintf("the provider %q lists %d more models, which are left out",
+				cfg.ModelProvider, len(listed)-i))
 			break
 		}
 		addModel(list, m.Name, "")

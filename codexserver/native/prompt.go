@@ -27,7 +27,8 @@ func builtIn(files bool) string {
 	}
 	before, rest, _ := strings.Cut(prompt, "# Tools\n")
 	_, after, _ := strings.Cut(rest, "# Permission\n")
-	return strings.Replace(before, "Change files with apply_patch.", "Change files with edit and write.", 1) + filesPrompt + "# Permission\n" + after
+	return strings.Replace(before, "Change files with apply_patch.", "Change files with edit and write.", 1) +
+		filesPrompt + "# Permission\n" + after
 }
 
 // forShell returns the built-in instructions for the shell that runs lines.
@@ -60,7 +61,8 @@ func instructions(cfg *config.Config, files bool, shell []string) (string, error
 	}
 	trimmed := strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD"))
 	if trimmed == "" {
-		return "", fmt.Errorf("model_instructions_file: %s is empty; write the instructions there, or remove the key for the built-in ones", path)
+		return "", fmt.Errorf("model_instructions_file: %s is empty; write the instructions there, or remove the key "+
+			"for the built-in ones", path)
 	}
 	return trimmed, nil
 }

@@ -40,7 +40,8 @@ func (c *conversation) addDeveloper() {
 	items := c.prompts.developerMessage()
 	if len(items) == 0 || slices.ContainsFunc(c.history.items, func(item protocol.ResponseItem) bool {
 		m, ok := item.(protocol.MessageItem)
-		return ok && m.Role == "developer" && model.Text(m.Content) == model.Text(items[0].(protocol.MessageItem).Content)
+		return ok && m.Role == "developer" &&
+			model.Text(m.Content) == model.Text(items[0].(protocol.MessageItem).Content)
 	}) {
 		return
 	}

@@ -30,7 +30,9 @@ func (e *Engine) Find(ctx context.Context, id string) (engine.Saved, error) {
 // output there: each request says so. The folder and the policies are those of the
 // last turn, unless cfg sets others. Resume fails with a [*engine.RefusedError] while
 // another server runs a turn of the conversation.
-func (e *Engine) Resume(ctx context.Context, s engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+func (e *Engine) Resume(
+	ctx context.Context, s engine.Saved, cfg protocol.Config, host engine.Host,
+) (engine.Conversation, error) {
 	leave, err := e.starts.Take(ctx)
 	if err != nil {
 		return nil, err
@@ -74,7 +76,9 @@ func missing(path string, err error) error {
 }
 
 // reopen makes a conversation with the history of a rollout, without its file.
-func (e *Engine) reopen(ctx context.Context, old *rollout.Rollout, call protocol.Config, host engine.Host) (*conversation, error) {
+func (e *Engine) reopen(
+	ctx context.Context, old *rollout.Rollout, call protocol.Config, host engine.Host,
+) (*conversation, error) {
 	if call.Cwd == "" {
 		call.Cwd = old.Meta.Cwd
 	}
@@ -121,7 +125,8 @@ func (c *conversation) remember(old *rollout.Rollout) {
 	if left > 0 {
 		n := c.newest(items)
 		items, said, left = items[n:], append(said, userTexts(items[:n])...), left+n
-		news := fmt.Sprintf("this conversation is too long: the model reads the last %d items of its history, and what the user wrote last; %d items are left out", len(items), left)
+		news := fmt.Sprintf("this conversation is too long: the model reads the last %d items of its history, and "+
+			"what the user wrote last; %d items are left out", len(items), left)
 		summary = strings.TrimSpace(summary + "\n\n[" + news + "]")
 		c.tell(news)
 	}
@@ -130,7 +135,8 @@ func (c *conversation) remember(old *rollout.Rollout) {
 	}
 	c.history.items = items
 	if old.Skipped > 0 {
-		c.engine.options.Logger.Warn("lines of the conversation's file could not be read", "conversation", old.Meta.ID, "lines", old.Skipped)
+		c.engine.options.Logger.Warn("lines of the conversation's file could not be read", "conversation", old.Meta.ID,
+			"lines", old.Skipped)
 	}
 }
 
@@ -155,7 +161,9 @@ func (c *conversation) newest(items []protocol.ResponseItem) int {
 // restore sets what earlier turns of a resumed conversation had, as today's Codex does, unless the call chooses
 // otherwise. What goes beyond the configuration counts as far as the call keeps it. Search is the web search that is
 // wished, or nil.
-func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config, kept *threadfile.Thread, search *bool) error {
+func (c *conversation) restore(
+	old *rollout.Rollout, call *protocol.Config, kept *threadfile.Thread, search *bool,
+) error {
 	own, err := c.withoutCall()
 	if err != nil {
 		return err
@@ -222,7 +230,8 @@ func (c *conversation) introduce(old *rollout.Rollout) {
 	c.catchUp(old)
 	configured := c.configured()
 	if old.EventsLeft > 0 {
-		first, err := protocol.AppendEvent(nil, protocol.BackgroundEvent{Message: fmt.Sprintf("%d older events are left out", old.EventsLeft)})
+		first, err := protocol.AppendEvent(nil,
+			protocol.BackgroundEvent{Message: fmt.Sprintf("%d older events are left out", old.EventsLeft)})
 		if err == nil {
 			configured.InitialMessages = append(configured.InitialMessages, first)
 		}

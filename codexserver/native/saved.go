@@ -17,7 +17,8 @@ type saved struct {
 
 // choice returns what the conversation has after its calls have chosen.
 func (c *conversation) choice(chosen protocol.Choices) *threadfile.Thread {
-	return &threadfile.Thread{ID: c.ID(), Kept: protocol.Kept{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy, Choices: chosen}}
+	return &threadfile.Thread{ID: c.ID(),
+		Kept: protocol.Kept{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy, Choices: chosen}}
 }
 
 // checkWrite handles the result of a write to the rollout. The user is informed of an error
@@ -33,7 +34,8 @@ func (c *conversation) checkWrite(err error) {
 		return
 	}
 	log.Error("the conversation cannot be written to its file", "error", err)
-	c.tell(fmt.Sprintf("the conversation cannot be written to its file; the missing lines are written as soon as that works: %v", err))
+	c.tell(fmt.Sprintf("the conversation cannot be written to its file; the missing lines are written as soon as "+
+		"that works: %v", err))
 }
 
 // kept returns an error while the rollout lacks lines that were recorded, such as on a full

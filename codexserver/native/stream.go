@@ -145,7 +145,9 @@ func (t *turn) release() {
 }
 
 // request sends one request.
-func (t *turn) request(ctx context.Context, req *model.Request, progress func(protocol.EventMsg)) (*model.Response, error) {
+func (t *turn) request(
+	ctx context.Context, req *model.Request, progress func(protocol.EventMsg),
+) (*model.Response, error) {
 	leave, err := t.conv.engine.requests.Take(ctx)
 	if err != nil {
 		return nil, err
@@ -162,7 +164,8 @@ func (c *conversation) chat() bool {
 // keep adds the text of a response that broke off to the history. The rest of it is in no event.
 func (t *turn) keep(text, rest string) {
 	if text != "" {
-		t.conv.record(protocol.MessageItem{Role: "assistant", Content: []protocol.ContentItem{{Type: "output_text", Text: text}}})
+		t.conv.record(protocol.MessageItem{Role: "assistant",
+			Content: []protocol.ContentItem{{Type: "output_text", Text: text}}})
 	}
 	if rest != "" {
 		t.conv.checkWrite(t.conv.saved.file.Event(protocol.AgentMessage{Message: rest}))

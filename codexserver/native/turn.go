@@ -58,7 +58,8 @@ func (c *conversation) turn(ctx context.Context, in protocol.TurnInput, forming 
 	}
 	if limit := c.budget.limits.WallTime; limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, c.budget.begun.Add(limit), &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
+		ctx, cancel = context.WithDeadlineCause(ctx, c.budget.begun.Add(limit),
+			&limitError{what: fmt.Sprintf("it took longer than %v", limit)})
 		defer cancel()
 	}
 	t := &turn{
@@ -219,7 +220,8 @@ func (t *turn) begin(in protocol.TurnInput) error {
 	if t.id = in.Key; t.id == "" {
 		t.id = uuid.NewString()
 	}
-	t.conv.checkWrite(t.conv.saved.file.Event(protocol.TaskStarted{TurnID: t.id, ModelContextWindow: t.conv.contextWindow()}))
+	t.conv.checkWrite(t.conv.saved.file.Event(protocol.TaskStarted{TurnID: t.id,
+		ModelContextWindow: t.conv.contextWindow()}))
 	if t.durable {
 		// Otherwise another process could continue the turn with looser policies: without a
 		// turn's context those of the configuration count.
@@ -263,8 +265,10 @@ func (t *turn) nextRequest() *model.Request {
 
 // obey runs the calls of a response and reports whether it had any.
 func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err error) {
-	if resp.Cut != "" { // a call may lack a part even if it can be read, and providers refuse a history with half a call
-		resp.Items = slices.DeleteFunc(resp.Items, func(item protocol.ResponseItem) bool { return messageText(item) == "" })
+	// a call may lack a part even if it can be read, and providers refuse a history with half a call
+	if resp.Cut != "" {
+		resp.Items = slices.DeleteFunc(resp.Items,
+			func(item protocol.ResponseItem) bool { return messageText(item) == "" })
 	}
 	if t.round = nil; resp.Items != nil {
 		t.round = resp

@@ -31,7 +31,8 @@ func openWithin(bound, path string) (*safefile.File, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s leads out of %s", path, bound)
 	}
-	if slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), func(name string) bool { return strings.EqualFold(name, ".git") }) {
+	if slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)),
+		func(name string) bool { return strings.EqualFold(name, ".git") }) {
 		return nil, fmt.Errorf("%s leads into a git folder", path)
 	}
 	return openIn(bound, rel)

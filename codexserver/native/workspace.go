@@ -23,11 +23,14 @@ func (e *Engine) scratch() git.Scratch {
 
 // Traits implements [engine.Describer].
 func (e *Engine) Traits() engine.Traits {
-	return engine.Traits{Name: "codex-mcp", Title: "Codex", Confines: true, Announces: true, Reach: e.programs.Folders, Holder: e.holder, CanContinue: e.canContinue}
+	return engine.Traits{Name: "codex-mcp", Title: "Codex", Confines: true, Announces: true, Reach: e.programs.Folders,
+		Holder: e.holder, CanContinue: e.canContinue}
 }
 
 // SearchFiles implements [engine.Searcher]. It returns at most 50 files of each root.
-func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
+func (e *Engine) SearchFiles(
+	ctx context.Context, p protocol.FuzzyFileSearchParams,
+) (*protocol.FuzzyFileSearchResult, error) {
 	leave, err := e.searches.Take(ctx)
 	if err != nil { // ctx has ended, and nothing is found yet
 		return &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}, nil

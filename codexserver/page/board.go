@@ -168,7 +168,8 @@ func (b *board) touch(of *uint64) {
 // conversation returns the conversation of a thread. Two servers may run the same
 // thread; each has a conversation of its own. It makes a new one if there is none.
 func (b *board) conversation(t approval.Thread) *conversation {
-	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.thread.ID == t.ID && c.thread.Server == t.Server })
+	i := slices.IndexFunc(b.conversations,
+		func(c *conversation) bool { return c.thread.ID == t.ID && c.thread.Server == t.Server })
 	if i >= 0 {
 		b.conversations[i].thread = t
 		return b.conversations[i]
@@ -271,7 +272,8 @@ func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error)
 	}
 	c := b.conversation(r.Thread)
 	b.lastID++
-	q := &question{asked: asked{b.lastID, time.Now().UnixMilli(), c.ID, view}, conversation: c, size: size, answered: make(chan json.RawMessage, 1)}
+	q := &question{asked: asked{b.lastID, time.Now().UnixMilli(), c.ID, view}, conversation: c, size: size,
+		answered: make(chan json.RawMessage, 1)}
 	b.openBytes += size
 	b.questions = append(b.questions, q)
 	b.byRequest[r] = q

@@ -72,5 +72,6 @@ func (c *crowd) remove(conn net.Conn) bool {
 func (c *crowd) isKnown(r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.strangers = slices.DeleteFunc(c.strangers, func(s stranger) bool { return s.RemoteAddr().String() == r.RemoteAddr })
+	c.strangers = slices.DeleteFunc(c.strangers,
+		func(s stranger) bool { return s.RemoteAddr().String() == r.RemoteAddr })
 }

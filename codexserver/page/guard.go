@@ -10,7 +10,8 @@ import (
 // answer.
 var headers = [][2]string{
 	{"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"},
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " +
+		"trusted-types 'none'"},
 	{"X-Content-Type-Options", "nosniff"},
 	{"Referrer-Policy", "no-referrer"},
 	{"Cache-Control", "no-store"},
@@ -55,7 +56,8 @@ func (p *Page) origin(r *http.Request) string {
 func (p *Page) own(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		origin, site := r.Header.Values("Origin"), r.Header.Values("Sec-Fetch-Site")
-		if len(origin) > 1 || len(origin) == 1 && origin[0] != p.origin(r) || len(origin) == 0 && r.Method == http.MethodPost ||
+		if len(origin) > 1 || len(origin) == 1 && origin[0] != p.origin(r) || len(origin) == 0 &&
+			r.Method == http.MethodPost ||
 			len(site) > 1 || len(site) == 1 && site[0] != "same-origin" {
 			refuse(w, http.StatusForbidden, "only the page itself may ask for this")
 			return

@@ -51,7 +51,8 @@ func AppendEvent(b []byte, m EventMsg) ([]byte, error) {
 		}
 		return append(head, '}'), nil
 	}
-	buf := bytes.NewBuffer(head) // the object is written here without a copy, since it may be long; its brace becomes a comma
+	// the object is written here without a copy, since it may be long; its brace becomes a comma
+	buf := bytes.NewBuffer(head)
 	if err := json.MarshalWrite(buf, m, json.Deterministic(true)); err != nil {
 		return b, fmt.Errorf("protocol: event %s: %w", m.EventType(), err)
 	}
@@ -69,7 +70,8 @@ var events = []EventMsg{
 	AgentMessage{}, AgentMessageDelta{}, AgentReasoning{}, AgentReasoningDelta{}, AgentReasoningRawContent{},
 	AgentReasoningRawContentDelta{}, AgentReasoningSectionBreak{}, ExecApprovalRequest{}, PatchApprovalRequest{},
 	ExecCommandBegin{}, ExecCommandOutputDelta{}, ExecCommandEnd{}, PatchApplyBegin{}, PatchApplyEnd{},
-	TurnDiff{}, PlanUpdate{}, MCPToolCallBegin{}, MCPToolCallEnd{}, WebSearchBegin{}, WebSearchEnd{}, ViewImageToolCall{},
+	TurnDiff{}, PlanUpdate{}, MCPToolCallBegin{}, MCPToolCallEnd{}, WebSearchBegin{}, WebSearchEnd{},
+	ViewImageToolCall{},
 	BackgroundEvent{}, StreamError{}, ModelReroute{}, Error{}, ShutdownComplete{},
 }
 
@@ -80,7 +82,9 @@ func ParseEvent(raw []byte) (EventMsg, error) {
 }
 
 // parse reads an object into a value of the known type that its member type names, or returns that of an unknown name.
-func parse[T any](raw []byte, what string, known []T, nameOf func(T) string, unknown func(name string) T) (v T, err error) {
+func parse[T any](
+	raw []byte, what string, known []T, nameOf func(T) string, unknown func(name string) T,
+) (v T, err error) {
 	var head struct {
 		Type string `json:"type"`
 	}

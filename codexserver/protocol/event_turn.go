@@ -248,7 +248,8 @@ func (m ModelReroute) Words() string {
 		}
 		return model + " of " + provider
 	}
-	return name(m.ToProvider, m.ToModel) + " answers from now on, in place of " + name(m.FromProvider, m.FromModel) + ": " + m.Reason
+	return name(m.ToProvider, m.ToModel) + " answers from now on, in place of " + name(m.FromProvider, m.FromModel) +
+		": " + m.Reason
 }
 
 // Error says in a Message for the user why a turn failed, or what went wrong during one.

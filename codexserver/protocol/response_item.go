@@ -201,12 +201,14 @@ func appendString(b []byte, s string) []byte {
 
 // items has one of each type that this package knows.
 var items = []ResponseItem{
-	MessageItem{}, ReasoningItem{}, FunctionCallItem{}, FunctionCallOutputItem{}, CustomToolCallItem{}, CustomToolCallOutputItem{},
+	MessageItem{}, ReasoningItem{}, FunctionCallItem{}, FunctionCallOutputItem{}, CustomToolCallItem{},
+	CustomToolCallOutputItem{},
 	LocalShellCallItem{},
 }
 
 // ParseItem reads the JSON form. An unknown type becomes a [RawItem] that shares
 // raw's bytes; unknown members of a known type are ignored.
 func ParseItem(raw []byte) (ResponseItem, error) {
-	return parse(raw, "item", items, ResponseItem.ItemType, func(name string) ResponseItem { return RawItem{name, raw} })
+	return parse(raw, "item", items, ResponseItem.ItemType,
+		func(name string) ResponseItem { return RawItem{name, raw} })
 }

@@ -74,7 +74,8 @@ type FullAccess string
 
 // The values.
 const (
-	FullAccessAsk   FullAccess = "ask"   // a person is asked once for the conversation; a call whose client cannot ask is refused
+	// a person is asked once for the conversation; a call whose client cannot ask is refused
+	FullAccessAsk   FullAccess = "ask"
 	FullAccessAllow FullAccess = "allow" // it gets what it asks for
 	FullAccessDeny  FullAccess = "deny"  // it is refused
 )
@@ -124,7 +125,8 @@ const maxCheck = 4 << 10
 
 // ValidateCheck returns an error unless a check is one line, or empty.
 func ValidateCheck(check string) error {
-	if len(check) > maxCheck || strings.ContainsAny(check, "\n\r\x00") || check != "" && strings.TrimSpace(check) == "" {
+	if len(check) > maxCheck || strings.ContainsAny(check, "\n\r\x00") || check != "" &&
+		strings.TrimSpace(check) == "" {
 		return fmt.Errorf("want one line with a command, of at most %d bytes", maxCheck)
 	}
 	return nil

@@ -70,20 +70,21 @@ func New(s *codexserver.Server, o *Options) (*Handler, error) {
 			return mcphttp.Principal{Name: user}, err
 		}
 	}
-	h, err := mcphttp.New(func(ctx context.Context, name string) mcphttp.Service { return s.Principal(ctx, name) }, &mcphttp.Options{
-		Authenticate: authenticate,
-		Challenge:    o.Challenge,
-		Hosts:        o.Hosts,
-		Origins:      o.Origins,
-		Principals:   o.Users,
-		MaxBody:      o.MaxBody,
-		BodyTimeout:  cmp.Or(max(o.Timeout, 0), time.Minute),
-		WriteTimeout: cmp.Or(max(o.Timeout, 0), time.Minute),
-		MaxStreams:   o.MaxRequests,
-		MaxSessions:  o.MaxSessions,
-		IdleTimeout:  o.IdleTimeout,
-		Logger:       o.Logger,
-	})
+	h, err := mcphttp.New(func(ctx context.Context, name string) mcphttp.Service { return s.Principal(ctx, name) },
+		&mcphttp.Options{
+			Authenticate: authenticate,
+			Challenge:    o.Challenge,
+			Hosts:        o.Hosts,
+			Origins:      o.Origins,
+			Principals:   o.Users,
+			MaxBody:      o.MaxBody,
+			BodyTimeout:  cmp.Or(max(o.Timeout, 0), time.Minute),
+			WriteTimeout: cmp.Or(max(o.Timeout, 0), time.Minute),
+			MaxStreams:   o.MaxRequests,
+			MaxSessions:  o.MaxSessions,
+			IdleTimeout:  o.IdleTimeout,
+			Logger:       o.Logger,
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,8 @@ func taskOf(r *mcp.CallToolResult) (string, error) {
 	}
 	id, _ := r.Meta[metaTask].(string)
 	if id == "" {
-		return "", errors.New("gosdk: a call has become a task that cannot be read: the client needs gosdk.Transport or gosdk.HTTPClient")
+		return "", errors.New("gosdk: a call has become a task that cannot be read: the client needs gosdk.Transport " +
+			"or gosdk.HTTPClient")
 	}
 	return id, nil
 }
@@ -296,7 +297,9 @@ func (p *poll) begin(key, raw string, withdraw context.CancelFunc) *asking {
 }
 
 // answer lets a handler of the client answer a question. A failed elicitation is cancelled.
-func (c *Caller) answer(ctx context.Context, session *mcp.ClientSession, raw json.RawMessage) (mcp.InputResponse, error) {
+func (c *Caller) answer(
+	ctx context.Context, session *mcp.ClientSession, raw json.RawMessage,
+) (mcp.InputResponse, error) {
 	var all mcp.InputRequestMap
 	quoted, err := json.Marshal(map[string]json.RawMessage{"q": raw})
 	if err == nil {
@@ -308,12 +311,14 @@ func (c *Caller) answer(ctx context.Context, session *mcp.ClientSession, raw jso
 	var r mcp.Result
 	switch p := all["q"].(type) {
 	case *mcp.ElicitParams:
-		r, err = c.receive(ctx, "elicitation/create", &mcp.ClientRequest[*mcp.ElicitParams]{Session: session, Params: p})
+		r, err = c.receive(ctx, "elicitation/create",
+			&mcp.ClientRequest[*mcp.ElicitParams]{Session: session, Params: p})
 		if err != nil {
 			return &mcp.ElicitResult{Action: "cancel"}, nil
 		}
 	case *mcp.CreateMessageWithToolsParams:
-		r, err = c.receive(ctx, "sampling/createMessage", &mcp.ClientRequest[*mcp.CreateMessageWithToolsParams]{Session: session, Params: p})
+		r, err = c.receive(ctx, "sampling/createMessage",
+			&mcp.ClientRequest[*mcp.CreateMessageWithToolsParams]{Session: session, Params: p})
 	case *mcp.ListRootsParams:
 		r, err = c.receive(ctx, "roots/list", &mcp.ClientRequest[*mcp.ListRootsParams]{Session: session, Params: p})
 	default:
@@ -330,7 +335,8 @@ func (c *Caller) answer(ctx context.Context, session *mcp.ClientSession, raw jso
 }
 
 func (p *poll) update(ctx context.Context, responses map[string]mcp.InputResponse) error {
-	_, err := mcp.CallCustomMethod[*answerParams, *emptyResult](ctx, p.session, methodUpdate, &answerParams{TaskID: p.id, InputResponses: responses})
+	_, err := mcp.CallCustomMethod[*answerParams, *emptyResult](ctx, p.session, methodUpdate,
+		&answerParams{TaskID: p.id, InputResponses: responses})
 	return err
 }
 
@@ -338,5 +344,6 @@ func (p *poll) update(ctx context.Context, responses map[string]mcp.InputRespons
 func (p *poll) abandon(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 	defer stop()
-	_, _ = mcp.CallCustomMethod[*taskParams, *emptyResult](ctx, p.session, methodCancel, &taskParams{TaskID: p.id}) // the caller has another error
+	// the caller has another error
+	_, _ = mcp.CallCustomMethod[*taskParams, *emptyResult](ctx, p.session, methodCancel, &taskParams{TaskID: p.id})
 }

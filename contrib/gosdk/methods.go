@@ -53,7 +53,8 @@ func (t *Tasks) get(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (*
 	if rec != nil {
 		r.about, r.end = rec.About, rec.End
 		if r.Status == modern.TaskStatusWorking { // its process has ended
-			r.Status, r.Error = modern.TaskStatusFailed, &failure{Code: jsonrpc.CodeInternalError, Message: errClosed.Error()}
+			r.Status, r.Error = modern.TaskStatusFailed,
+				&failure{Code: jsonrpc.CodeInternalError, Message: errClosed.Error()}
 		}
 	}
 	return r, err

@@ -165,7 +165,8 @@ func checkName(req mcp.Request) error {
 		return nil
 	}
 	if given := extra.Header.Values("Mcp-Name"); len(given) > 0 && !slices.Equal(given, []string{p.TaskID}) {
-		return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "the header Mcp-Name is not the taskId of the params"}
+		return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch,
+			Message: "the header Mcp-Name is not the taskId of the params"}
 	}
 	return nil
 }
@@ -190,7 +191,8 @@ func (t *Tasks) Start(ctx context.Context, req *mcp.CallToolRequest, do Work) (*
 	}
 	now := stamp()
 	k := &Task{all: t, user: userOf(req), client: capabilitiesOf(req.Params.Meta), is: about{
-		ID: rand.Text(), Status: modern.TaskStatusWorking, CreatedAt: now, LastUpdatedAt: now, PollIntervalMs: t.o.Poll.Milliseconds(),
+		ID: rand.Text(), Status: modern.TaskStatusWorking, CreatedAt: now, LastUpdatedAt: now,
+		PollIntervalMs: t.o.Poll.Milliseconds(),
 	}, created: time.Now(), open: map[string]*question{}}
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	k.stop = stop
@@ -218,7 +220,8 @@ func (t *Tasks) Start(ctx context.Context, req *mcp.CallToolRequest, do Work) (*
 		t.running.Done()
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "no task was started: it cannot be stored"}
 	}
-	m.task, m.reply, m.first = k, &mcp.CallToolResult{Content: []mcp.Content{}}, createResult{ResultType: "task", about: k.is}
+	m.task, m.reply, m.first = k, &mcp.CallToolResult{Content: []mcp.Content{}},
+		createResult{ResultType: "task", about: k.is}
 	unhook := context.AfterFunc(t.ctx, func() { stop(context.Cause(t.ctx)) })
 	go func() {
 		defer t.running.Done()
@@ -272,7 +275,8 @@ func outcome(r *mcp.CallToolResult, err, cause error) (Status, end) {
 	var coded *jsonrpc.Error
 	switch {
 	case errors.Is(cause, errClosed):
-		return modern.TaskStatusFailed, end{Error: &failure{Code: jsonrpc.CodeInternalError, Message: errClosed.Error()}}
+		return modern.TaskStatusFailed, end{Error: &failure{Code: jsonrpc.CodeInternalError,
+			Message: errClosed.Error()}}
 	case cause != nil:
 		return modern.TaskStatusCancelled, end{}
 	case errors.As(err, &coded):
@@ -290,7 +294,8 @@ func outcome(r *mcp.CallToolResult, err, cause error) (Status, end) {
 	}
 	raw, err := json.Marshal(r)
 	if err != nil {
-		return modern.TaskStatusFailed, end{Error: &failure{Code: jsonrpc.CodeInternalError, Message: "the result of the tool cannot be encoded"}}
+		return modern.TaskStatusFailed, end{Error: &failure{Code: jsonrpc.CodeInternalError,
+			Message: "the result of the tool cannot be encoded"}}
 	}
 	// The SDK does not let others set the type of a result, which clients require.
 	return modern.TaskStatusCompleted, end{Result: append([]byte(`{"resultType":"complete",`), raw[1:]...)}

@@ -51,7 +51,8 @@ func keepTask(result json.RawMessage) json.RawMessage {
 	if json.Unmarshal(result, &r) != nil || r.ResultType != "task" || r.TaskID == "" {
 		return result
 	}
-	kept, err := json.Marshal(map[string]any{"resultType": "task", "content": []any{}, "_meta": map[string]any{metaTask: r.TaskID}})
+	kept, err := json.Marshal(map[string]any{"resultType": "task", "content": []any{},
+		"_meta": map[string]any{metaTask: r.TaskID}})
 	if err != nil {
 		return result
 	}

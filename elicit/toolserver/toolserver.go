@@ -88,7 +88,9 @@ func (s *Server) Ask(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	return asker.Ask(ctx, q)
 }
 
-func (s *Server) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
+func (s *Server) initialize(
+	_ context.Context, p *mcptypes.InitializeRequestParams,
+) (*mcptypes.InitializeResult, error) {
 	version := versions[0]
 	if slices.Contains(versions, p.ProtocolVersion) {
 		version = p.ProtocolVersion

@@ -38,7 +38,8 @@ func run(ctx context.Context, prompt string) error {
 		}
 		return apptypes.Decision{Decision: apptypes.CommandExecutionApprovalDecisionAccept}, nil
 	}
-	c, err := appclient.Start(ctx, exec.Command("codex", "app-server"), &appclient.Options{Answers: appclient.Answers{Command: ask}})
+	c, err := appclient.Start(ctx, exec.Command("codex", "app-server"),
+		&appclient.Options{Answers: appclient.Answers{Command: ask}})
 	if err != nil {
 		return err
 	}

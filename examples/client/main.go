@@ -43,9 +43,10 @@ func asker(in io.Reader, out io.Writer) func(prompt string) string {
 func run(ctx context.Context, cmd *exec.Cmd, in io.Reader, out io.Writer) error {
 	ask := asker(in, out)
 	decisions := map[string]elicit.Decision{"yes": elicit.Approved, "stop": elicit.Abort} // any other answer denies
-	c, err := client.Start(ctx, &client.Options{Command: cmd, Ask: func(_ context.Context, q *client.Question) elicit.Outcome {
-		return elicit.Outcome{Decision: decisions[ask(q.Message+" (yes, no, stop) ")]}
-	}})
+	c, err := client.Start(ctx, &client.Options{Command: cmd,
+		Ask: func(_ context.Context, q *client.Question) elicit.Outcome {
+			return elicit.Outcome{Decision: decisions[ask(q.Message+" (yes, no, stop) ")]}
+		}})
 	if err != nil {
 		return err
 	}

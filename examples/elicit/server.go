@@ -35,7 +35,9 @@ func serve(ctx context.Context, t jsonrpc.Transport, repo string) error {
 }
 
 // initialize makes the asker from the client's capabilities.
-func (s *server) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
+func (s *server) initialize(
+	_ context.Context, p *mcptypes.InitializeRequestParams,
+) (*mcptypes.InitializeResult, error) {
 	s.asker.Store(elicit.NewAsker(s.peer, elicit.Client{
 		Capabilities:    p.Capabilities,
 		ProtocolVersion: mcptypes.ProtocolVersion,

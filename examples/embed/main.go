@@ -33,7 +33,8 @@ import (
 )
 
 func main() {
-	file := flag.String("file", "note.txt", "the `file` to write tasks into, by default in the folder of the conversation")
+	file := flag.String("file", "note.txt",
+		"the `file` to write tasks into, by default in the folder of the conversation")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -18,14 +18,16 @@ import (
 var (
 	// allowed commands read or test. They run with these options and no others.
 	allowed = map[string]string{
-		"ls": `-[1AFRahlrt]+`, "cat": `-[bns]+`, "head": `-n?\d*`, "tail": `-n?\d*`, "wc": `-[clw]+`, "grep": `-[Einrvwc]+`,
+		"ls": `-[1AFRahlrt]+`, "cat": `-[bns]+`, "head": `-n?\d*`, "tail": `-n?\d*`, "wc": `-[clw]+`,
+		"grep":       `-[Einrvwc]+`,
 		"git status": `-[bsu]+`, "git diff": `--(stat|cached)`, "git log": `-\d+|--oneline`,
 		"go test": `-(v|race|short|count=\d+|run=\w+)`, "cargo test": ``, "npm test": ``,
 	}
 	// writers change the files that they name.
 	writers = []string{"cp", "mv", "rm", "mkdir", "rmdir", "touch", "tee", "truncate", "chmod", "chown", "ln"}
 	// network commands need the network.
-	network = []string{"curl", "wget", "ssh", "scp", "rsync", "nc", "ping", "git clone", "git fetch", "git pull", "git push",
+	network = []string{"curl", "wget", "ssh", "scp", "rsync", "nc", "ping", "git clone", "git fetch", "git pull",
+		"git push",
 		"go get", "npm install", "pip install"}
 )
 

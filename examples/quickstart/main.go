@@ -27,7 +27,8 @@ import (
 func main() {
 	native.Main() // does not return if the engine started this process to run commands
 	answer := flag.String("answer", "", "answer questions with `accept, decline or cancel` instead of asking you")
-	baseURL := flag.String("base-url", "", "use the OpenAI-compatible endpoint at this `URL` instead of the scripted model")
+	baseURL := flag.String("base-url", "",
+		"use the OpenAI-compatible endpoint at this `URL` instead of the scripted model")
 	model := flag.String("model", "scripted", "the `name` of the model")
 	prompt := flag.String("prompt", "Make this folder a git repository.", "the task")
 	flag.Parse()

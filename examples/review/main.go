@@ -117,5 +117,6 @@ func comment(r *client.Result) string {
 	for _, used := range fences.FindAllString(text, -1) {
 		fence = max(fence, used+"`") // the longer one: all characters are the same
 	}
-	return fmt.Sprintf("A model reviewed this. Check what it says before you act on it.\n\n%stext\n%s%s\n%s", fence, text, fence, cut)
+	return fmt.Sprintf("A model reviewed this. Check what it says before you act on it.\n\n%stext\n%s%s\n%s", fence,
+		text, fence, cut)
 }

@@ -40,13 +40,15 @@ func (a *Authority) Issue(t testing.TB, about *x509.Certificate) (cert, key []by
 	der := must.Get(x509.CreateCertificate(rand.Reader, about, by.Cert, signer.Public(), by.key))(t)
 	private := must.Get(x509.MarshalPKCS8PrivateKey(signer))(t)
 	made := must.Get(x509.ParseCertificate(der))(t)
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), &Authority{made, signer}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), &Authority{made, signer}
 }
 
 // New returns a certificate for loopback and a name, which signs itself and is its own authority, and its key.
 func New(t testing.TB, name string) (cert, key []byte) {
 	t.Helper()
 	var self *Authority
-	cert, key, _ = self.Issue(t, &x509.Certificate{DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true})
+	cert, key, _ = self.Issue(t, &x509.Certificate{DNSNames: []string{name},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true})
 	return cert, key
 }

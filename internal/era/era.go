@@ -17,7 +17,8 @@ import (
 // refuses it. server/discover without such members is an unknown method, as for older
 // servers, so that clients recognize a legacy server.
 func Meta(params json.RawMessage) jsontext.Value {
-	d := jsontext.NewDecoder(bytes.NewBuffer(params), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d := jsontext.NewDecoder(bytes.NewBuffer(params), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return nil
 	}
@@ -63,7 +64,8 @@ func introduces(meta jsontext.Value) bool {
 
 // HasMember reports whether an object has a member with one of the names.
 func HasMember(object jsontext.Value, names ...string) bool {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return false
 	}

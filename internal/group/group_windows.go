@@ -72,7 +72,8 @@ func join(job windows.Handle, p *os.Process) error {
 	}
 	var failed error
 	err := p.WithHandle(func(handle uintptr) {
-		failed = os.NewSyscallError("AssignProcessToJobObject", windows.AssignProcessToJobObject(job, windows.Handle(handle)))
+		failed = os.NewSyscallError("AssignProcessToJobObject",
+			windows.AssignProcessToJobObject(job, windows.Handle(handle)))
 		if failed != nil {
 			return
 		}

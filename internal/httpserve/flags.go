@@ -25,7 +25,8 @@ const defaultListen = "127.0.0.1:4517"
 // Add adds the flags to fs.
 func (f *Flags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Listen, "listen", defaultListen, "the `ADDRESS` to listen on")
-	fs.StringVar(&f.Proxy, "behind-proxy", "", "the IP `ADDRESS` of a proxy with TLS; requests from other addresses are refused")
+	fs.StringVar(&f.Proxy, "behind-proxy", "",
+		"the IP `ADDRESS` of a proxy with TLS; requests from other addresses are refused")
 }
 
 // Check fails if other machines could connect without TLS.
@@ -37,7 +38,8 @@ func (f *Flags) Check() error {
 	case f.Proxy != "" && net.ParseIP(f.Proxy) == nil:
 		return fmt.Errorf("--behind-proxy: %q is not an IP address", f.Proxy)
 	case f.Proxy == "" && !webaddr.Loopback(host):
-		return fmt.Errorf("--listen %s: others on the network could read the token and all messages; set --behind-proxy with the address of a proxy with TLS", f.Listen)
+		return fmt.Errorf("--listen %s: others on the network could read the token and all messages; set "+
+			"--behind-proxy with the address of a proxy with TLS", f.Listen)
 	}
 	return nil
 }
@@ -45,7 +47,8 @@ func (f *Flags) Check() error {
 // CheckHosts fails if other machines can connect but http.hosts is empty.
 func (f *Flags) CheckHosts(hosts []string) error {
 	if host, _, _ := net.SplitHostPort(f.Listen); !webaddr.Loopback(host) && len(hosts) == 0 {
-		return errors.New("http.hosts: missing; set the host names that clients use for this server, because requests with another Host are refused")
+		return errors.New("http.hosts: missing; set the host names that clients use for this server, because " +
+			"requests with another Host are refused")
 	}
 	return nil
 }

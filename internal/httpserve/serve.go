@@ -93,8 +93,9 @@ func (s *Server) Serve(ctx context.Context) error {
 // streams set their own deadlines.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: HeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: MaxHeader,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler: h, ReadHeaderTimeout: HeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: keepAlive,
+		MaxHeaderBytes: MaxHeader,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 

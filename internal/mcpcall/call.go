@@ -102,7 +102,8 @@ func (s *Session) Call(ctx context.Context, c *Call) (json.RawMessage, error) {
 				return nil, err
 			}
 			if t.ID == "" || len(t.ID) > maxName || !c.Tasks {
-				return nil, fmt.Errorf("%s: %w: an unexpected task, with an id of %d bytes", c.Tool, ErrAnswer, len(t.ID))
+				return nil, fmt.Errorf("%s: %w: an unexpected task, with an id of %d bytes", c.Tool, ErrAnswer,
+					len(t.ID))
 			}
 			return r.poll(ctx, t, c.Started)
 		case "input_required":

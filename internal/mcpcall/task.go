@@ -153,7 +153,8 @@ func (p *poller) run(ctx, asking context.Context, t task) (json.RawMessage, erro
 			t, seen, heard = next, time.Now(), true
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case (errors.Is(err, context.DeadlineExceeded) || p.r.s.o.Again != nil && p.r.s.o.Again(err)) && time.Since(seen) < patience:
+		case (errors.Is(err, context.DeadlineExceeded) || p.r.s.o.Again != nil && p.r.s.o.Again(err)) &&
+			time.Since(seen) < patience:
 			continue
 		default:
 			return nil, &PollError{p.id, heard, err}
@@ -234,7 +235,8 @@ func (p *poller) get(ctx context.Context) (t task, err error) {
 func (p *poller) update(ctx context.Context, answers map[string]json.RawMessage) error {
 	limited, stop := context.WithTimeout(ctx, held)
 	defer stop()
-	return p.r.s.Request(limited, modern.TasksUpdate.Name(), map[string]any{"taskId": p.id, "inputResponses": answers}, &struct{}{})
+	return p.r.s.Request(limited, modern.TasksUpdate.Name(), map[string]any{"taskId": p.id, "inputResponses": answers},
+		&struct{}{})
 }
 
 // abandon cancels a task after ctx has ended.

@@ -28,7 +28,8 @@ func (h *Handler) postBatch(w http.ResponseWriter, r *http.Request, p *principal
 	var bodies []jsontext.Value
 	_ = jsonv2.Unmarshal(body, &bodies, lenient()) // it is an array of anything, so this cannot fail
 	if len(bodies) == 0 || len(bodies) > maxBatch {
-		fail(w, http.StatusBadRequest, jsonrpc.ID{}, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a batch has 1 to %d messages", maxBatch))
+		fail(w, http.StatusBadRequest, jsonrpc.ID{},
+			jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a batch has 1 to %d messages", maxBatch))
 		return
 	}
 	messages := make([]message, len(bodies))

@@ -86,5 +86,6 @@ func (b *Bodies) Read(w http.ResponseWriter, r *http.Request) (body []byte, rele
 
 func (b *Bodies) tooLong(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close")
-	fail(w, http.StatusRequestEntityTooLarge, jsonrpc.ID{}, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "message is longer than %d bytes", b.most))
+	fail(w, http.StatusRequestEntityTooLarge, jsonrpc.ID{},
+		jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "message is longer than %d bytes", b.most))
 }

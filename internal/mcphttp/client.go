@@ -109,8 +109,9 @@ func NewClient(o *ClientOptions) (*Client, error) {
 		transport = copied
 	}
 	c := &Client{
-		o: own, ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, renewing: slots.New(1), session: handshake{asked: map[jsonrpc.ID]bool{}},
-		client: &http.Client{Transport: transport, CheckRedirect: stay}, forwarded: make(chan struct{}),
+		o: own, ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, renewing: slots.New(1),
+		session: handshake{asked: map[jsonrpc.ID]bool{}},
+		client:  &http.Client{Transport: transport, CheckRedirect: stay}, forwarded: make(chan struct{}),
 	}
 	c.Transport, c.pipe = jsonrpc.Pipe()
 	go c.forward()

@@ -138,7 +138,9 @@ func (b *backoff) wait(ctx context.Context, retry time.Duration) bool {
 // resume reads the stream of a session after its last event, or the stream that belongs to no request if there was none.
 // Over reports that the session has ended or the stream cannot be resumed. If the server is back, the next wait is as
 // the first.
-func (c *Client) resume(ctx context.Context, e *envelope, r *errand, at *position, b *backoff) (done, over bool, err error) {
+func (c *Client) resume(
+	ctx context.Context, e *envelope, r *errand, at *position, b *backoff,
+) (done, over bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	late := time.AfterFunc(headTime, cancel)
@@ -167,7 +169,8 @@ func (c *Client) resume(ctx context.Context, e *envelope, r *errand, at *positio
 // isOver reports whether a response means that the session has ended, or that its stream cannot
 // be resumed.
 func isOver(answer *http.Response) bool {
-	return answer.StatusCode/100 == 4 && answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode != http.StatusRequestTimeout
+	return answer.StatusCode/100 == 4 && answer.StatusCode != http.StatusTooManyRequests &&
+		answer.StatusCode != http.StatusRequestTimeout
 }
 
 // refusal returns the error for a request whose stream cannot be resumed.
@@ -316,7 +319,8 @@ func redirected(answer *http.Response) error {
 func (c *Client) listen(session string) {
 	var at position
 	for b := newBackoff(); c.sessionNow() == session; {
-		if _, over, _ := c.resume(c.ctx, nil, &errand{session: session}, &at, &b); over { // the next try continues after another failure
+		// the next try continues after another failure
+		if _, over, _ := c.resume(c.ctx, nil, &errand{session: session}, &at, &b); over {
 			return
 		}
 		if !b.wait(c.ctx, at.retry) {

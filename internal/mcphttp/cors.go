@@ -8,7 +8,8 @@ import (
 
 // sharedHeaders are the headers that pages of [Options].Origins may send. They may also send
 // headers that start with Mcp-: MCP 2026-07-28 has some for arguments of tools.
-var sharedHeaders = []string{"Accept", "Authorization", "Content-Type", headerEvent, headerMethod, headerName, headerVersion, headerSession}
+var sharedHeaders = []string{"Accept", "Authorization", "Content-Type", headerEvent, headerMethod, headerName,
+	headerVersion, headerSession}
 
 // exposedHeaders are the headers that they may read.
 const exposedHeaders = headerSession + ", WWW-Authenticate, Retry-After"

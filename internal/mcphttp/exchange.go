@@ -9,7 +9,9 @@ import (
 
 // exchange serves a request of 2026-07-28 until it is answered. It is a session that nobody can find: the peer reads the
 // body as its only message, and what it writes is on the stream of that request.
-func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal, who Principal, e *envelope, body []byte) {
+func (h *Handler) exchange(
+	w http.ResponseWriter, r *http.Request, p *principal, who Principal, e *envelope, body []byte,
+) {
 	x := h.newSession("", p, who)
 	x.in <- body
 	close(x.in)

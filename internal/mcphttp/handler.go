@@ -51,7 +51,8 @@ func New(open func(ctx context.Context, name string) Service, o *Options) (*Hand
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	return &Handler{
-		open: open, o: guard.o, guard: guard, ctx: ctx, end: end, bodies: NewBodies(guard.o.MaxBody), principals: map[string]*principal{},
+		open: open, o: guard.o, guard: guard, ctx: ctx, end: end, bodies: NewBodies(guard.o.MaxBody),
+		principals: map[string]*principal{},
 	}, nil
 }
 
@@ -165,7 +166,8 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal, who
 	case e.meta != nil, slices.Equal(version, []string{modern.ProtocolVersion}):
 		h.postModern(w, r, p, who, &e, body)
 	case !legacyVersion(version):
-		fail(w, http.StatusBadRequest, e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s: unknown version", headerVersion))
+		fail(w, http.StatusBadRequest, e.id,
+			jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s: unknown version", headerVersion))
 	case e.kind == request && e.method == "initialize" && id == "":
 		h.initialize(w, r, p, who, &e, body)
 	case id == "":
@@ -182,7 +184,9 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal, who
 
 // postInSession serves a POST of a session: one message, or those of a batch. If one of them is not allowed, none is
 // handled.
-func (h *Handler) postInSession(w http.ResponseWriter, r *http.Request, s *session, who Principal, messages ...message) {
+func (h *Handler) postInSession(
+	w http.ResponseWriter, r *http.Request, s *session, who Principal, messages ...message,
+) {
 	for _, m := range messages {
 		if !h.guard.allowInSession(w, who, m.id, s.needs(m.envelope)) {
 			return
@@ -202,22 +206,28 @@ func noEra(e *envelope) *jsonrpc.Error {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s is missing", headerSession)
 	}
 	return &jsonrpc.Error{
-		Code:    jsonrpc.CodeInvalidParams,
-		Message: "params/_meta: missing; a request needs the metadata of MCP " + modern.ProtocolVersion + ", or the header " + headerSession + " with the id that initialize returned",
-		Data:    []byte(`{"path":"/_meta"}`),
+		Code: jsonrpc.CodeInvalidParams,
+		Message: "params/_meta: missing; a request needs the metadata of MCP " + modern.ProtocolVersion +
+			", or the header " + headerSession + " with the id that initialize returned",
+		Data: []byte(`{"path":"/_meta"}`),
 	}
 }
 
 func unavailable(w http.ResponseWriter, id jsonrpc.ID) {
 	w.Header().Set("Retry-After", "5")
-	fail(w, http.StatusServiceUnavailable, id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server is shutting down and accepts no new work; nothing was started"))
+	fail(w, http.StatusServiceUnavailable, id,
+		jsonrpc.Errorf(jsonrpc.CodeInternalError,
+			"the server is shutting down and accepts no new work; nothing was started"))
 }
 
 // postModern serves a message of 2026-07-28.
-func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principal, who Principal, e *envelope, body []byte) {
+func (h *Handler) postModern(
+	w http.ResponseWriter, r *http.Request, p *principal, who Principal, e *envelope, body []byte,
+) {
 	switch e.kind {
 	case response:
-		fail(w, http.StatusBadRequest, jsonrpc.ID{}, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "MCP %s has no responses of clients", modern.ProtocolVersion))
+		fail(w, http.StatusBadRequest, jsonrpc.ID{},
+			jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "MCP %s has no responses of clients", modern.ProtocolVersion))
 		return
 	case notification:
 		w.WriteHeader(http.StatusAccepted) // no notification of 2026-07-28 has a meaning here
@@ -280,7 +290,9 @@ func (h *Handler) session(p *principal, id string) *session {
 }
 
 // initialize starts a session and serves its first request.
-func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principal, who Principal, e *envelope, body []byte) {
+func (h *Handler) initialize(
+	w http.ResponseWriter, r *http.Request, p *principal, who Principal, e *envelope, body []byte,
+) {
 	if !h.guard.allowInSession(w, who, e.id, e.needs()) {
 		return
 	}
@@ -299,7 +311,8 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principa
 		if oldest = p.evict(who.may(ScopeRun)); oldest == nil {
 			h.mu.Unlock()
 			w.Header().Set("Retry-After", "5")
-			fail(w, http.StatusTooManyRequests, e.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "all %d sessions are in use", h.o.MaxSessions))
+			fail(w, http.StatusTooManyRequests, e.id,
+				jsonrpc.Errorf(jsonrpc.CodeInternalError, "all %d sessions are in use", h.o.MaxSessions))
 			return
 		}
 	}

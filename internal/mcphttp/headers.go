@@ -24,7 +24,8 @@ const (
 
 // once are the headers that must not occur twice in a request. A proxy between client and
 // server could use the other value.
-var once = []string{headerVersion, headerMethod, headerName, headerSession, headerEvent, headerThread, "Content-Type", "Content-Encoding"}
+var once = []string{headerVersion, headerMethod, headerName, headerSession, headerEvent, headerThread, "Content-Type",
+	"Content-Encoding"}
 
 // checkHeaders compares the headers of a request of 2026-07-28 with its body. They must
 // agree, because a proxy between client and server may decide by the headers.

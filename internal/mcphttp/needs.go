@@ -77,7 +77,8 @@ func (g *Guard) allow(w http.ResponseWriter, who Principal, id jsonrpc.ID, neede
 		return true
 	}
 	w.Header().Set("WWW-Authenticate", g.challenge("insufficient_scope", FormatScopes(named)))
-	fail(w, http.StatusForbidden, id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the token does not allow this: it needs %s", FormatScopes(needed)))
+	fail(w, http.StatusForbidden, id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
+		"the token does not allow this: it needs %s", FormatScopes(needed)))
 	return false
 }
 

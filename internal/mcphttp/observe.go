@@ -51,7 +51,8 @@ const maxWord = 64
 // forge log records.
 func word(s string) string {
 	strange := func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/_-.:$", r)
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
+			!strings.ContainsRune("/_-.:$", r)
 	}
 	if len(s) > maxWord || strings.ContainsFunc(s, strange) {
 		return "invalid"
@@ -100,7 +101,8 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 // info, others as debug: there are many polls, notifications and streams.
 func (h *Handler) log(a *answer) {
 	level := slog.LevelDebug
-	if a.method == "tools/call" || a.method == "initialize" || a.method == http.MethodDelete || a.status >= http.StatusBadRequest {
+	if a.method == "tools/call" || a.method == "initialize" || a.method == http.MethodDelete ||
+		a.status >= http.StatusBadRequest {
 		level = slog.LevelInfo
 	}
 	h.o.Logger.Log(context.Background(), level, "request", "principal", a.principal, "id", a.id, "method", a.method,

@@ -244,7 +244,8 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, messages ...messa
 		if s.requests[m.id] != nil {
 			st.forsake(messages)
 			s.mu.Unlock()
-			fail(w, http.StatusBadRequest, m.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", m.id))
+			fail(w, http.StatusBadRequest, m.id,
+				jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", m.id))
 			return
 		}
 		s.ran = s.ran || slices.Contains(m.needs(), ScopeRun)

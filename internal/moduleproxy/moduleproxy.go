@@ -34,7 +34,8 @@ func Environment(t testing.TB, root string, folders ...string) []string {
 	}
 	out := must.Get(exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output())(t)
 	cache := strings.TrimSpace(string(out))
-	return append(os.Environ(), "GOFLAGS=-mod=mod -modcacherw -trimpath -buildvcs=false", "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+filepath.Join(t.TempDir(), "modules"),
+	return append(os.Environ(), "GOFLAGS=-mod=mod -modcacherw -trimpath -buildvcs=false", "GOWORK=off", "GOSUMDB=off",
+		"GOMODCACHE="+filepath.Join(t.TempDir(), "modules"),
 		"GOPROXY=file://"+proxy+",file://"+cache+"/cache/download")
 }
 
@@ -80,7 +81,8 @@ next:
 	var archive bytes.Buffer
 	to := filepath.Join(proxy, filepath.FromSlash(v.Path), "@v")
 	must.OK(t, zip.Create(&archive, v, files), os.MkdirAll(to, 0o700))
-	for name, text := range map[string][]byte{"list": []byte(v.Version + "\n"), v.Version + ".info": info, v.Version + ".mod": mod, v.Version + ".zip": archive.Bytes()} {
+	for name, text := range map[string][]byte{"list": []byte(v.Version + "\n"), v.Version + ".info": info, v.Version +
+		".mod": mod, v.Version + ".zip": archive.Bytes()} {
 		must.OK(t, os.WriteFile(filepath.Join(to, name), text, 0o600))
 	}
 }

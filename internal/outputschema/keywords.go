@@ -15,7 +15,8 @@ type keywords struct {
 
 // refused are the keywords that say what is valid, and that few callers write. The others that it does not know say nothing.
 var refused = []string{
-	"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "contains", "dependencies", "dependentRequired", "dependentSchemas",
+	"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "contains", "dependencies", "dependentRequired",
+	"dependentSchemas",
 	"unevaluatedItems", "unevaluatedProperties",
 }
 

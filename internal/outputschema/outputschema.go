@@ -114,7 +114,8 @@ func parse(text []byte) (any, error) {
 			return nil, errors.New(brief(err.Error()))
 		}
 		if d.StackDepth() > maxDepth {
-			return nil, fmt.Errorf("%s: nested deeper than %d objects and arrays", brief(string(d.StackPointer())), maxDepth)
+			return nil, fmt.Errorf("%s: nested deeper than %d objects and arrays", brief(string(d.StackPointer())),
+				maxDepth)
 		}
 	}
 	var v any

@@ -26,7 +26,8 @@ func Local(system, path, folder string) error {
 // Drive returns a path without the mark that it is one for Windows alone, as in \\?\C:\work, if it names a drive.
 // Other programs, and our comparisons, know the path without it. The system is a [runtime.GOOS].
 func Drive(system, path string) string {
-	if rest, ok := strings.CutPrefix(strings.ReplaceAll(path, "/", `\`), `\\?\`); ok && system == "windows" && len(rest) > 2 && rest[1:3] == `:\` {
+	if rest, ok := strings.CutPrefix(strings.ReplaceAll(path, "/", `\`), `\\?\`); ok && system == "windows" &&
+		len(rest) > 2 && rest[1:3] == `:\` {
 		return rest
 	}
 	return path

@@ -44,7 +44,8 @@ func unseen(prev, r rune) bool {
 
 // sequences matches the control sequences and strings of ECMA-48, with which programs
 // colour their output, set titles and make links.
-var sequences = lazyregexp.Regexp{Text: "\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[ -/][0-~]"}
+var sequences = lazyregexp.Regexp{Text: "\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[ " +
+	"-/][0-~]"}
 
 // Bare returns the output of a program without its control sequences.
 func Bare(text string) string {
@@ -206,7 +207,8 @@ func Path(path string) (shown string, hidden bool) {
 func Quote(words string) string {
 	shown, _, hidden := Escape(words, `\"`)
 	shown = `"` + Clip(shown, QuoteHead, QuoteTail) + `"`
-	if strings.ContainsAny(shown, "`*_~[]<>&|#\\") || strings.Contains(shown, "://") || strings.Contains(shown, "www.") {
+	if strings.ContainsAny(shown, "`*_~[]<>&|#\\") || strings.Contains(shown, "://") ||
+		strings.Contains(shown, "www.") {
 		shown = Code(shown)
 	}
 	if hidden {

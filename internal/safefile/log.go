@@ -45,7 +45,8 @@ const replacements = 100
 // that a later write can try again.
 func (l *Log) open() error {
 	for n := 1; ; n++ {
-		f, err := OpenIn(l.dir, filepath.Base(l.path), os.O_RDWR|os.O_APPEND|os.O_CREATE) // it is read to end a line that others left
+		// it is read to end a line that others left
+		f, err := OpenIn(l.dir, filepath.Base(l.path), os.O_RDWR|os.O_APPEND|os.O_CREATE)
 		if errors.Is(err, ErrReplaced) && n < replacements {
 			continue
 		}

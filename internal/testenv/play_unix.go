@@ -52,7 +52,8 @@ var machines = []Machine{
 		"PYTHONOPTIMIZE=2", "PYTHONIOENCODING=latin-1",
 	}, ""},
 	{"node", []string{
-		"NODE_OPTIONS=--require=@/no.js", "NODE_PATH=@", "NODE_ENV=production", "npm_config_registry=http://127.0.0.1:9",
+		"NODE_OPTIONS=--require=@/no.js", "NODE_PATH=@", "NODE_ENV=production",
+		"npm_config_registry=http://127.0.0.1:9",
 	}, ""},
 	{"desktop", []string{
 		"XDG_CONFIG_HOME=@/desktop", "XDG_DATA_HOME=@/desktop", "XDG_STATE_HOME=@/desktop", "XDG_CACHE_HOME=@/desktop",
@@ -118,7 +119,8 @@ func Furnish(top string) (environ []string, end func(), err error) {
 		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 	}
 	planted := filepath.Join(top, "planted")
-	err = errors.Join(err, os.Mkdir(folder, 0o755), os.Mkdir(planted, 0o755), os.Symlink(module, filepath.Join(folder, "module")))
+	err = errors.Join(err, os.Mkdir(folder, 0o755), os.Mkdir(planted, 0o755),
+		os.Symlink(module, filepath.Join(folder, "module")))
 	for _, name := range []string{"codex-mcp", "codex", "npx", "bwrap", "rg", "gofmt"} {
 		path := filepath.Join(planted, name)
 		err = errors.Join(err, WriteProgram(path, []byte("#!/bin/sh\necho this is another $0; exit 7\n")))
@@ -152,7 +154,8 @@ func Play(t *testing.T, tests string) {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {
-			out, err := m.Command(top, environ, os.Args[0], "-test.run", tests, "-test.short", "-test.v").CombinedOutput()
+			out, err := m.Command(top, environ, os.Args[0], "-test.run", tests, "-test.short",
+				"-test.v").CombinedOutput()
 			if found := regexp.MustCompile(`(?m)^--- (PASS|SKIP)`).FindAll(out, -1); err != nil || len(found) == 0 {
 				t.Errorf("%v, %d tests passed\n%.8000s", err, len(found), out)
 			}

@@ -21,7 +21,8 @@ import (
 // their names.
 var kept = regexp.MustCompile(`(?i)^(PATH|HOME|TMPDIR|TZ|LD_LIBRARY_PATH|CC|CI|(GO|CGO_)\w*|` +
 	`CODEXMCP_\w+|CODEX_(BIN|NPM)|\w+_TEST\w*|` +
-	`SYSTEM(ROOT|DRIVE)|WINDIR|COMSPEC|PATHEXT|TE?MP|USERPROFILE|(LOCAL)?APPDATA|PROGRAM\w+|(NUMBER_OF_)?PROCESSORS?\w*|OS)$`)
+	`SYSTEM(ROOT|DRIVE)|WINDIR|COMSPEC|PATHEXT|TE?MP|USERPROFILE|(LOCAL)?APPDATA|PROGRAM\w+|` +
+	`(NUMBER_OF_)?PROCESSORS?\w*|OS)$`)
 
 // Forget takes from this process what its user has for other programs, which the tests, and programs that they start,
 // would obey: variables, ignored signals, and the modes of new files.
@@ -57,7 +58,10 @@ func Forget() {
 
 // Plain reports whether a path is one word of a script.
 func Plain(path string) bool {
-	return !strings.ContainsFunc(path, func(r rune) bool { return r > '~' || strings.ContainsRune(" \t\n\"'`$&*?[](){}<>|;", r) })
+	return !strings.ContainsFunc(path, func(r rune) bool {
+		return r > '~' ||
+			strings.ContainsRune(" \t\n\"'`$&*?[](){}<>|;", r)
+	})
 }
 
 // WriteProgram writes a program. No process starts while the file is open: it would have the file open, too, until it executes its

@@ -14,7 +14,8 @@ func Tagged(name, body string) string {
 			break
 		}
 		b.WriteByte('<')
-		if rest := strings.TrimLeft(after, " \t\r\n/"); len(rest) >= len(name) && strings.EqualFold(rest[:len(name)], name) {
+		if rest := strings.TrimLeft(after, " \t\r\n/"); len(rest) >= len(name) &&
+			strings.EqualFold(rest[:len(name)], name) {
 			b.WriteByte('\\')
 		}
 		body = after

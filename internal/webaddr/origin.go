@@ -19,7 +19,8 @@ func Loopback(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-var errNoOrigin = errors.New("want https://HOST, with :PORT if it is not 443, and nothing after it; HOST is a name in ASCII or an address")
+var errNoOrigin = errors.New("want https://HOST, with :PORT if it is not 443, and nothing after it; HOST is a name " +
+	"in ASCII or an address")
 
 // ParseOrigin returns the origin of pages that only the user reaches, in the form that browsers send:
 // https://HOST or https://HOST:PORT. With http the host must be this machine, as of a port that ssh
@@ -44,7 +45,8 @@ func ParseOrigin(text string) (string, error) {
 	case usual == "" || !strings.EqualFold(origin, strings.TrimSuffix(text, "/")):
 		return "", errNoOrigin
 	case u.Scheme == "http" && !Loopback(host):
-		return "", errors.New("want https, because others could read and change the page on its way; only localhost may have http")
+		return "", errors.New("want https, because others could read and change the page on its way; only localhost " +
+			"may have http")
 	}
 	return origin, nil
 }

@@ -59,20 +59,27 @@ func (t Task) Cancelled() *CancelledTask { return (*CancelledTask)(t.Working()) 
 func TaskOf(d DetailedTask) (t Task, ok bool) {
 	switch d := d.(type) {
 	case *WorkingTask:
-		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs, TaskStatusWorking, d.Extra)
+		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs,
+			TaskStatusWorking, d.Extra)
 	case *InputRequiredTask:
-		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs, TaskStatusInputRequired, d.Extra)
+		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs,
+			TaskStatusInputRequired, d.Extra)
 	case *CompletedTask:
-		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs, TaskStatusCompleted, d.Extra)
+		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs,
+			TaskStatusCompleted, d.Extra)
 	case *FailedTask:
-		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs, TaskStatusFailed, d.Extra)
+		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs,
+			TaskStatusFailed, d.Extra)
 	case *CancelledTask:
-		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs, TaskStatusCancelled, d.Extra)
+		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs,
+			TaskStatusCancelled, d.Extra)
 	}
 	return Task{}, false
 }
 
-func taskOf(id, created, updated string, message *string, ttl, poll *int64, status TaskStatus, extra map[string]json.RawMessage) (Task, bool) {
+func taskOf(
+	id, created, updated string, message *string, ttl, poll *int64, status TaskStatus, extra map[string]json.RawMessage,
+) (Task, bool) {
 	return Task{
 		TaskID: id, CreatedAt: created, LastUpdatedAt: updated, StatusMessage: message,
 		TTLMs: ttl, PollIntervalMs: poll, Status: status, Extra: extra,

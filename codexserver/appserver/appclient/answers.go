@@ -33,7 +33,8 @@ func NoPermissions() apptypes.PermissionsReply {
 // Declined returns the answer that declines the question of an MCP server, in the form that all
 // versions were tried with.
 func Declined() apptypes.ElicitationReply {
-	return apptypes.ElicitationReply{Action: apptypes.CommandExecutionApprovalDecisionDecline, Content: stdjson.RawMessage("null")}
+	return apptypes.ElicitationReply{Action: apptypes.CommandExecutionApprovalDecisionDecline,
+		Content: stdjson.RawMessage("null")}
 }
 
 // mux routes the questions.
@@ -43,7 +44,8 @@ func (a *Answers) mux() *jsonrpc.Mux {
 	handle(m, apptypes.AskItemCommandExecutionRequestApproval, a.Command, declined)
 	handle(m, apptypes.AskItemFileChangeRequestApproval, a.Patch, declined)
 	handle(m, apptypes.AskItemPermissionsRequestApproval, a.Permissions, NoPermissions())
-	handle(m, apptypes.AskItemToolRequestUserInput, a.Input, apptypes.UserInputReply{Answers: map[string]apptypes.Answers{}})
+	handle(m, apptypes.AskItemToolRequestUserInput, a.Input,
+		apptypes.UserInputReply{Answers: map[string]apptypes.Answers{}})
 	handle(m, apptypes.AskMCPServerElicitationRequest, a.Elicit, Declined())
 	return m
 }
@@ -75,7 +77,8 @@ func (c *Client) serve(ctx context.Context, r *jsonrpc.Request) (any, error) {
 // refuse refuses a request that no function of [Answers] is for.
 func (c *Client) refuse(_ context.Context, r *jsonrpc.Request) (any, error) {
 	if c.first(r.Method) {
-		c.log.Warn("codex: a request of a kind that this codexmcp does not answer was refused", "method", r.Method, "version", c.Server().Version.String())
+		c.log.Warn("codex: a request of a kind that this codexmcp does not answer was refused", "method", r.Method,
+			"version", c.Server().Version.String())
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
 }

@@ -75,7 +75,8 @@ const closeLimit = time.Second
 
 // withdrawal is how the app-server withdraws a question that another program has answered or whose turn has
 // ended. It then ignores the answer.
-var withdrawal = &jsonrpc.CancelProfile{Method: apptypes.NoteServerRequestResolved, IDMember: "requestId", Answer: true, Inbound: true}
+var withdrawal = &jsonrpc.CancelProfile{Method: apptypes.NoteServerRequestResolved, IDMember: "requestId", Answer: true,
+	Inbound: true}
 
 // New returns a client that owns the transport, and begins to read. Call [Client.Initialize] before anything
 // else, and [Client.Close] in the end.
@@ -94,8 +95,9 @@ func New(t jsonrpc.Transport, o *Options) *Client {
 	c.answers.Default(jsonrpc.HandlerFunc(c.refuse))
 	c.peer = jsonrpc.NewPeer(t, jsonrpc.HandlerFunc(c.serve), &jsonrpc.Options{
 		OmitVersion: true, MaxMessage: maxMessage, Cancellation: withdrawal,
-		DrainTimeout: time.Nanosecond,                                      // nobody reads the answers
-		Inline:       jsonrpc.Methods(apptypes.NoteCommandExecOutputDelta), // it comes before the answer that ends the command
+		DrainTimeout: time.Nanosecond, // nobody reads the answers
+		// it comes before the answer that ends the command
+		Inline: jsonrpc.Methods(apptypes.NoteCommandExecOutputDelta),
 	})
 	go func() {
 		defer close(c.done)

@@ -27,7 +27,9 @@ func (c *Client) notification(r *jsonrpc.Request) {
 			return
 		}
 		n = apptypes.Note{ThreadID: end.ThreadID, Turn: &apptypes.Turn{
-			ID: end.Turn.ID, Status: apptypes.TurnStatusFailed, Error: &apptypes.TurnError{Message: "codex reported the end of the turn in an unknown form: " + err.Error()},
+			ID: end.Turn.ID, Status: apptypes.TurnStatusFailed,
+			Error: &apptypes.TurnError{Message: "codex reported the end of the turn in an unknown form: " +
+				err.Error()},
 		}}
 	}
 	if c.options.Note != nil {

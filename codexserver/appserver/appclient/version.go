@@ -21,7 +21,8 @@ type TooOldError struct {
 
 // Error implements error.
 func (e *TooOldError) Error() string {
-	return fmt.Sprintf("codex %s is too old: %s or newer is needed; update it with `npm i -g @openai/codex@latest`", e.Found, e.Needed)
+	return fmt.Sprintf("codex %s is too old: %s or newer is needed; update it with `npm i -g @openai/codex@latest`",
+		e.Found, e.Needed)
 }
 
 // Check returns a [*TooOldError] for a version that this package does not drive.

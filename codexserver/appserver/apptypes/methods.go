@@ -73,8 +73,10 @@ const (
 // read are the notifications that [Note] has the params of.
 var read = []string{
 	NoteAutoApprovalReviewStrictReviewRequired, NoteMCPServerStartupStatusUpdated, NoteModelRerouted,
-	NoteAccountRateLimitsUpdated, NoteCommandExecOutputDelta, NoteConfigWarning, NoteDeprecationNotice, NoteError, NoteGuardianWarning, NoteHookCompleted, NoteItemAgentMessageDelta,
-	NoteItemAutoApprovalReviewCompleted, NoteItemAutoApprovalReviewStarted, NoteItemCommandExecutionOutputDelta, NoteItemCompleted, NoteItemReasoningSummaryPartAdded,
+	NoteAccountRateLimitsUpdated, NoteCommandExecOutputDelta, NoteConfigWarning, NoteDeprecationNotice, NoteError,
+	NoteGuardianWarning, NoteHookCompleted, NoteItemAgentMessageDelta,
+	NoteItemAutoApprovalReviewCompleted, NoteItemAutoApprovalReviewStarted, NoteItemCommandExecutionOutputDelta,
+	NoteItemCompleted, NoteItemReasoningSummaryPartAdded,
 	NoteItemReasoningSummaryTextDelta, NoteItemReasoningTextDelta, NoteItemStarted,
 	NoteThreadGoalUpdated, NoteThreadTokenUsageUpdated,
 	NoteTurnCompleted, NoteTurnDiffUpdated, NoteTurnPlanUpdated, NoteTurnStarted, NoteWarning,

@@ -58,10 +58,13 @@ an engine or a network, and 130 after ctrl-C.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
-	fs.StringVar(&a.lastly, "check", "", "run this `COMMAND` when the model says that it is done, and have it work on while that fails, three tries in all")
+	fs.StringVar(&a.lastly, "check", "",
+		"run this `COMMAND` when the model says that it is done, and have it work on while that fails, three tries "+
+			"in all")
 	fs.StringSliceVarP(&a.images, "image", "i", nil,
 		"show the model these `FILES`, with commas between them; repeatable")
-	fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, and needs no key and no network")
+	fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, "+
+		"and needs no key and no network")
 	fs.BoolVar(&a.json, "json", false, "print events and the result as JSON, one on each line")
 	return cmd
 }
@@ -95,7 +98,8 @@ func (a *askOptions) check(fs *pflag.FlagSet) (err error) {
 	return err
 }
 
-var errNoTask = errors.New(`there is no task: pass it as an argument, as in codex-mcp ask "why do the tests fail?", or pass - to read it from standard input; --demo shows how it works`)
+var errNoTask = errors.New(`there is no task: pass it as an argument, as in codex-mcp ask "why do the tests fail?", ` +
+	`or pass - to read it from standard input; --demo shows how it works`)
 
 // read returns the task; piped says that standard input is no terminal.
 func (a *askOptions) read(piped bool) (string, error) {
@@ -153,7 +157,10 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 
 // askOn makes the server as for any client, connects to it in memory, and runs the task. The first
 // signal also ends signalled.
-func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, console *terminal.Console, getenv func(string) string, signals <-chan os.Signal) int {
+func (a *askOptions) askOn(
+	signalled context.Context, task *terminal.Task, console *terminal.Console, getenv func(string) string,
+	signals <-chan os.Signal,
+) int {
 	fail := func(err error) int {
 		fmt.Fprintln(console.Err, "codex-mcp:", terminal.Prose(err.Error()))
 		if wrongLine(err) {

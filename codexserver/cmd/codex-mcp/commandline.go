@@ -45,7 +45,8 @@ func parse(name string, args []string, stderr io.Writer) (*options, error) {
 		if cmd.Name() == helpName {
 			cmd = root
 		}
-		text := fmt.Sprintf("%s\n%s --help lists the commands and flags.", strings.TrimSpace(err.Error()), cmd.CommandPath())
+		text := fmt.Sprintf("%s\n%s --help lists the commands and flags.", strings.TrimSpace(err.Error()),
+			cmd.CommandPath())
 		return nil, errors.New(text)
 	}
 	return o, nil
@@ -103,8 +104,9 @@ func (o *options) commands(line []string) *cobra.Command {
 	http, ask, doctor := o.httpCommand(), o.askCommand(), o.doctorCommand()
 	common, settings, serving := o.commonFlags(), o.settingFlags(), o.serverFlags()
 	for cmd, sets := range map[*cobra.Command][]*pflag.FlagSet{
-		root: {common, settings, serving}, server: {common, settings, serving}, old: {common, settings, serving}, older: {common, settings, serving},
-		http: {common, settings}, doctor: {common, settings}, ask: {common, settings},
+		root: {common, settings, serving}, server: {common, settings, serving}, old: {common, settings, serving},
+		older: {common, settings, serving},
+		http:  {common, settings}, doctor: {common, settings}, ask: {common, settings},
 	} {
 		if named := line == nil || slices.Contains(line, cmd.Name()); !named && cmd != root {
 			continue
@@ -166,7 +168,8 @@ MCP clients start it; see the first example.`,
 }
 
 // notCodex answers users who started this program as codex but want Codex.
-const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, shared, page, rules and doctor; start Codex itself by its own path"
+const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, shared, page, rules and doctor; " +
+	"start Codex itself by its own path"
 
 // ofCodex are commands of Codex that people type, and what there is in their place.
 var ofCodex = map[string]string{

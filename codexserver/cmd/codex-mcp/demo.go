@@ -12,7 +12,9 @@ import (
 
 // playDemo runs a turn in which a script takes the place of the model, in a temporary folder with a
 // configuration of its own. It removes the folder at the end.
-func (a *askOptions) playDemo(signalled context.Context, console *terminal.Console, signals <-chan os.Signal) (code int) {
+func (a *askOptions) playDemo(
+	signalled context.Context, console *terminal.Console, signals <-chan os.Signal,
+) (code int) {
 	tmp, _ := filepath.EvalSymlinks(os.TempDir()) // of one that is not there, MkdirTemp has the error
 	dir, err := os.MkdirTemp(tmp, "codex-mcp-demo")
 	defer func() {
@@ -34,7 +36,8 @@ func (a *askOptions) playDemo(signalled context.Context, console *terminal.Conso
 		"model=demo-script", `approval_policy="untrusted"`, `sandbox_mode="workspace-write"`,
 	}, a.overrides...), "model_provider=demo",
 		"model_providers.demo.base_url=http://demo.invalid/v1", "model_providers.demo.wire_api=responses")
-	fmt.Fprintf(console.Err, "codex-mcp: demo: a script takes the place of the model; it works in %s, which is removed at the end\n", a.folder)
+	fmt.Fprintf(console.Err, "codex-mcp: demo: a script takes the place of the model; it works in %s, which is "+
+		"removed at the end\n", a.folder)
 	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: a.folder, JSON: a.json}
 	getenv := func(name string) string {
 		if name == "CODEX_HOME" {
@@ -42,8 +45,10 @@ func (a *askOptions) playDemo(signalled context.Context, console *terminal.Conso
 		}
 		return os.Getenv(name)
 	}
-	if code = a.askOn(signalled, task, console, getenv, signals); code <= terminal.StatusFailed { // also if nobody could decide
-		fmt.Fprintf(console.Err, "\nNext: %s doctor says what a task with a real model needs.\nREADME.md says how to install %[1]s.\n", a.name)
+	// also if nobody could decide
+	if code = a.askOn(signalled, task, console, getenv, signals); code <= terminal.StatusFailed {
+		fmt.Fprintf(console.Err, "\nNext: %s doctor says what a task with a real model needs.\nREADME.md says how to "+
+			"install %[1]s.\n", a.name)
 	}
 	return code
 }

@@ -24,7 +24,8 @@ func (demoModel) RoundTrip(r *http.Request) (*http.Response, error) {
 	done := bytes.Count(body, []byte(`"type":"function_call_output"`)) // a text in JSON has no such quotes
 	return &http.Response{
 		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: -1,
-		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(demoAnswer(done))),
+		Header: http.Header{"Content-Type": {"text/event-stream"}},
+		Body:   io.NopCloser(strings.NewReader(demoAnswer(done))),
 	}, nil
 }
 
@@ -51,11 +52,14 @@ func demoAnswer(done int) string {
 	if done < len(demoSteps) {
 		s := demoSteps[done]
 		if runtime.GOOS == "windows" { // both are commands of its shell
-			s.arguments = strings.NewReplacer(`["mkdir"`, `["cmd","/c","mkdir"`, `["rm"`, `["cmd","/c","del"`).Replace(s.arguments)
+			s.arguments = strings.NewReplacer(`["mkdir"`, `["cmd","/c","mkdir"`, `["rm"`,
+				`["cmd","/c","del"`).Replace(s.arguments)
 		}
-		text, call = s.text, demoEvent("output_item.done", `"item":{"type":"function_call","call_id":"demo","name":"`+s.tool+`","arguments":`+quote(s.arguments)+`}`)
+		text, call = s.text, demoEvent("output_item.done",
+			`"item":{"type":"function_call","call_id":"demo","name":"`+s.tool+`","arguments":`+quote(s.arguments)+`}`)
 	}
-	return demoEvent("output_item.done", `"item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":`+quote(text)+`}]}`) +
+	return demoEvent("output_item.done",
+		`"item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":`+quote(text)+`}]}`) +
 		call + demoEvent("completed", `"response":{"id":"demo"}`)
 }
 

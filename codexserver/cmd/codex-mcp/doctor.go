@@ -134,7 +134,8 @@ var checks = []check{
 		}
 		return writable(filepath.Dir(x.c.logFile()))
 	}, "no approval counts, because none can be recorded; make room, or correct the rights of that folder"},
-	{"page", warns, portTaken, "a server that runs may have it, as it should; the next page takes a free port, and says so"},
+	{"page", warns, portTaken, "a server that runs may have it, as it should; the next page takes a free port, and " +
+		"says so"},
 	{"notify", breaks, func(x *exam) error {
 		return errors.Join(notifies("notify.command", x.c.settings.Notify), notifies("notify", x.cfg.Notify))
 	}, ""},
@@ -204,7 +205,8 @@ func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) error
 	var report bytes.Buffer
 	if o.json {
 		// Every part of it can be encoded.
-		_ = json.MarshalWrite(&report, d, jsontext.WithIndent("  "), json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+		_ = json.MarshalWrite(&report, d, jsontext.WithIndent("  "), json.Deterministic(true),
+			jsontext.AllowInvalidUTF8(true))
 		report.WriteByte('\n')
 	} else {
 		d.print(&report)
@@ -455,12 +457,14 @@ func (d *diagnosis) commands() string {
 	case n.Sandbox == protocol.SandboxWorkspaceWrite:
 		temporary, network := " and, for temporary files, in "+strings.Join(n.Temporary, " and "), d.network
 		if len(n.Temporary) == 0 {
-			temporary = " (nowhere for temporary files: the folders for them are excluded, or hold your home or $CODEX_HOME)"
+			temporary = " (nowhere for temporary files: the folders for them are excluded, or hold your home or " +
+				"$CODEX_HOME)"
 		}
 		if n.Network {
 			network = "the network"
 		}
-		may = "run in a sandbox that reads your files, writes in the folder of the task" + temporary + ", and has " + network + "; " + asked
+		may = "run in a sandbox that reads your files, writes in the folder of the task" + temporary + ", and has " +
+			network + "; " + asked
 	default:
 		may = "run in a sandbox that reads your files, writes nothing and has no network; " + asked
 	}

@@ -66,7 +66,8 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	if err != nil {
 		return nil, err
 	}
-	return &configuration{guarded: guarded, home: home, settings: settings, overrides: overrides, strict: o.strict, log: log}, nil
+	return &configuration{guarded: guarded, home: home, settings: settings, overrides: overrides, strict: o.strict,
+		log: log}, nil
 }
 
 // choose returns the engine that the command line names. With auto it returns Codex if it
@@ -89,7 +90,8 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 	}
 	switch {
 	case err == nil && len(c.settings.Sandbox.DenyRead) > 0:
-		return nil, errors.Join(errors.New("sandbox.deny_read: the installed Codex does not know it, so nothing would keep it; "+
+		return nil, errors.Join(errors.New("sandbox.deny_read: the installed Codex does not know it, so nothing "+
+			"would keep it; "+
 			"write a profile of permissions in config.toml, or start with --engine native"), bridge.Close())
 	case err == nil:
 		return &choice{bridge, bridge, "codex", reason, nil}, nil
@@ -102,11 +104,13 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 func (c *configuration) native(reason string) (*choice, error) {
 	if c.strict {
 		if unknown := config.Unknown(c.home, c.overrides, true); len(unknown) > 0 {
-			return nil, fmt.Errorf("--strict-config: these keys are unknown: %s; correct or remove them", strings.Join(unknown, ", "))
+			return nil, fmt.Errorf("--strict-config: these keys are unknown: %s; correct or remove them",
+				strings.Join(unknown, ", "))
 		}
 	}
 	if features, _ := c.overrides["features"].(map[string]any); len(features) > 0 {
-		c.log.Warn("the native engine has no features of Codex; on the command line it ignores " + strings.Join(slices.Sorted(maps.Keys(features)), ", "))
+		c.log.Warn("the native engine has no features of Codex; on the command line it ignores " +
+			strings.Join(slices.Sorted(maps.Keys(features)), ", "))
 	}
 	e, err := native.New(c.nativeOptions())
 	if err != nil {
@@ -126,11 +130,12 @@ func (c *configuration) nativeOptions() *native.Options {
 		Sandbox:   c.settings.Sandbox,
 		Ask:       c.settings.Approvals.Rules().Ask,
 		Hosts:     c.settings.Approvals.AskHosts(),
-		HostsTip:  `With approvals.hosts = "ask" in codex-mcp.toml you are asked about each host of the network instead, in the sandbox.`,
-		Guarded:   c.guarded,
-		Self:      self(),
-		Version:   program.Version(),
-		Logger:    c.log,
+		HostsTip: `With approvals.hosts = "ask" in codex-mcp.toml you are asked about each host of the network ` +
+			`instead, in the sandbox.`,
+		Guarded: c.guarded,
+		Self:    self(),
+		Version: program.Version(),
+		Logger:  c.log,
 	}
 	if c.demo {
 		options.HTTPClient = &http.Client{Transport: demoModel{}}

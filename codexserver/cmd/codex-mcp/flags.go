@@ -62,18 +62,22 @@ func newFlags() *pflag.FlagSet {
 func (o *options) commonFlags() *pflag.FlagSet {
 	fs := newFlags()
 	override := func(s string) error { o.overrides = append(o.overrides, s); return nil }
-	fs.FuncP("config", "c", "set a configuration `KEY=VALUE`; repeatable, keys may be dotted, values are TOML or plain text", override)
+	fs.FuncP("config", "c", "set a configuration `KEY=VALUE`; repeatable, keys may be dotted, values are TOML or "+
+		"plain text", override)
 	fs.Func("enable", "the same as -c features.`NAME`=true", o.feature("true"))
 	fs.Func("disable", "the same as -c features.`NAME`=false", o.feature("false"))
 	fs.BoolVar(&o.strict, "strict-config", false, "fail if config.toml has an unknown key (native engine)")
 	o.engine = "auto"
-	fs.Func("engine", "the `ENGINE` that runs the tasks: auto, codex or native; default: auto", oneOf(engines, func(s string) error { o.engine = s; return nil }))
+	fs.Func("engine", "the `ENGINE` that runs the tasks: auto, codex or native; default: auto",
+		oneOf(engines, func(s string) error { o.engine = s; return nil }))
 	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex; default: $CODEX_BIN, else codex in the PATH")
 	o.log = level()
-	fs.Func("log", "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error; default: warn", o.logLevel)
+	fs.Func("log", "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error; default: warn",
+		o.logLevel)
 	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text",
 		oneOf(logFormats, func(s string) error { o.logFormat = s; return nil }))
-	fs.Func("approvals", "the `PLACE` where approvals are asked for: client, page (only a page in the browser; ask also asks in the terminal) or both; default: client",
+	fs.Func("approvals", "the `PLACE` where approvals are asked for: client, page (only a page in the browser; ask "+
+		"also asks in the terminal) or both; default: client",
 		oneOf(places, func(s string) error { return override("approvals.where=" + s) }))
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
 	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
@@ -91,16 +95,20 @@ func (o *options) settingFlags() *pflag.FlagSet {
 	policies, modes := protocol.ApprovalPolicies(), protocol.SandboxModes()
 	fs.FuncP("model", "m", "the `NAME` of the model, as -c model", set("model"))
 	fs.FuncP("profile", "p", "the `NAME` of a profile in config.toml, as -c profile", set("profile"))
-	fs.FuncP("sandbox", "s", "the `MODE` that says what commands may touch, as -c sandbox_mode: "+text.Or(modes), oneOf(modes, set("sandbox_mode")))
-	fs.FuncP("ask-for-approval", "a", "the `POLICY` that says when to ask before a command runs, as -c approval_policy: "+text.Or(policies), oneOf(policies, set("approval_policy")))
-	fs.StringVarP(&o.folder, "cd", "C", "", "the `FOLDER` to work in, unless a call names one; default: the client's, else the current one")
+	fs.FuncP("sandbox", "s", "the `MODE` that says what commands may touch, as -c sandbox_mode: "+text.Or(modes),
+		oneOf(modes, set("sandbox_mode")))
+	fs.FuncP("ask-for-approval", "a", "the `POLICY` that says when to ask before a command runs, as -c "+
+		"approval_policy: "+text.Or(policies), oneOf(policies, set("approval_policy")))
+	fs.StringVarP(&o.folder, "cd", "C", "",
+		"the `FOLDER` to work in, unless a call names one; default: the client's, else the current one")
 	return fs
 }
 
 // serverFlags returns the flags of a server on standard input and output.
 func (o *options) serverFlags() *pflag.FlagSet {
 	fs := newFlags()
-	fs.BoolFunc("shared", "connect the client to a server of this user that all clients share, and start it if it does not run",
+	fs.BoolFunc("shared", "connect the client to a server of this user that all clients share, and start it if it "+
+		"does not run",
 		func(s string) error {
 			shared, err := strconv.ParseBool(s)
 			o.shared = &shared

@@ -34,7 +34,9 @@ func helpCommand() *cobra.Command {
 }
 
 // completeCommand offers the commands below the one that the words name.
-func completeCommand(c *cobra.Command, words []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+func completeCommand(
+	c *cobra.Command, words []string, _ string,
+) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 	if cmd, rest, err := c.Root().Find(words); err == nil && len(rest) == 0 {
 		for _, sub := range cmd.Commands() {
 			if sub.IsAvailableCommand() {

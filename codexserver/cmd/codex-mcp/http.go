@@ -62,7 +62,8 @@ func (o *httpOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	if keys := c.settings.HTTP.Gateway; len(keys) > 0 {
-		return fmt.Errorf("%s: only codex-mcp-gateway serves this; start it instead of codex-mcp http", strings.Join(keys, ", "))
+		return fmt.Errorf("%s: only codex-mcp-gateway serves this; start it instead of codex-mcp http",
+			strings.Join(keys, ", "))
 	}
 	token, err := loadToken(c.home)
 	if err != nil {
@@ -82,7 +83,8 @@ func (o *httpOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	c.settings.LockedArguments = c.settings.HTTP.Locked(c.settings.LockedArguments)
 	return c.withServer(ctx, o.options, func(s *codexserver.Server, _ *choice) error {
 		handler, err := streamable.New(s, &streamable.Options{
-			Authenticate: bearer(token), Challenge: challenge, Hosts: hosts, Origins: c.settings.HTTP.Origins, Logger: c.log,
+			Authenticate: bearer(token), Challenge: challenge, Hosts: hosts, Origins: c.settings.HTTP.Origins,
+			Logger: c.log,
 		})
 		if err != nil {
 			return err
@@ -91,9 +93,11 @@ func (o *httpOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		m.Handle(mcpPath, handler)
 		m.Handle(mcpPath+"/{$}", handler) // as many people write it
 		return (&httpserve.Server{
-			Flags: &o.Flags, Mux: m, Backend: handler, Drain: c.settings.HTTP.Drain, Signals: endingSignals(), Logger: c.log,
+			Flags: &o.Flags, Mux: m, Backend: handler, Drain: c.settings.HTTP.Drain, Signals: endingSignals(),
+			Logger: c.log,
 			Ready: func() {
-				fmt.Fprintf(stderr, "codex-mcp: serving MCP at %s; codex-mcp http --show-token prints the token\n", o.URL(mcpPath))
+				fmt.Fprintf(stderr, "codex-mcp: serving MCP at %s; codex-mcp http --show-token prints the token\n",
+					o.URL(mcpPath))
 			},
 		}).Serve(ctx)
 	})

@@ -31,7 +31,8 @@ func loadToken(home string) (string, error) {
 	}
 	token := strings.TrimSpace(string(raw))
 	if !tokenPattern.Get().MatchString(token) {
-		return "", fmt.Errorf("%s: want one line of at least 32 letters and digits; remove the file, and start again to make a new token", file)
+		return "", fmt.Errorf("%s: want one line of at least 32 letters and digits; remove the file, and start again "+
+			"to make a new token", file)
 	}
 	return token, nil
 }

@@ -112,7 +112,8 @@ func (c *configuration) checkPlace(o *options, engine, path string) error {
 	}
 	for _, root := range folders {
 		if box.Reaches(dir, root) {
-			return fmt.Errorf("commands can write in %s, and could change %s or what leads there; name a file elsewhere", root, path)
+			return fmt.Errorf("commands can write in %s, and could change %s or what leads there; name a file "+
+				"elsewhere", root, path)
 		}
 	}
 	return nil

@@ -170,7 +170,9 @@ func exit(stderr io.Writer, err error) int {
 }
 
 // withServer chooses an engine, calls f with a server, and then closes the engine, and the server's files and page.
-func (c *configuration) withServer(ctx context.Context, o *options, f func(*codexserver.Server, *choice) error) (err error) {
+func (c *configuration) withServer(
+	ctx context.Context, o *options, f func(*codexserver.Server, *choice) error,
+) (err error) {
 	e, err := choose(ctx, o, c)
 	if err != nil {
 		return err

@@ -103,7 +103,8 @@ func (n *notifier) send(command []string, m notification) {
 // notifyProgram returns a program as it is started, with its environment and its folder: the user's home, where no command
 // can write it.
 func notifyProgram(programs *box.Programs, name string) (program, home string, env []string, err error) {
-	env, path := programs.Environ(processes.EnvPolicy{IgnoreDefaultExcludes: true, IncludeOnly: shown}.Environ(os.Environ()))
+	env, path := programs.Environ(processes.EnvPolicy{IgnoreDefaultExcludes: true,
+		IncludeOnly: shown}.Environ(os.Environ()))
 	if home, err = os.UserHomeDir(); err == nil {
 		program, err = programs.Find(name, home, path)
 	}
@@ -120,7 +121,8 @@ func runNotify(ctx context.Context, programs *box.Programs, argv []string) error
 		return err
 	}
 	var pool processes.Starter
-	result, err := pool.Run(ctx, processes.Spec{Argv: append([]string{program}, argv[1:]...), Dir: home, Env: env, Timeout: notifyTimeout}, nil)
+	result, err := pool.Run(ctx, processes.Spec{Argv: append([]string{program}, argv[1:]...), Dir: home, Env: env,
+		Timeout: notifyTimeout}, nil)
 	if err == nil && result.ExitCode != 0 {
 		err = errors.New("it failed")
 	}
@@ -130,8 +132,10 @@ func runNotify(ctx context.Context, programs *box.Programs, argv []string) error
 // shown are the variables that the program gets: those that programs on a desktop and in a terminal
 // need. None of them is a key of a provider.
 var shown = []string{
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "TERM_PROGRAM", "TMPDIR", "TMUX", "TMUX_PANE", "DISPLAY",
-	"WAYLAND_DISPLAY", "XAUTHORITY", "XDG_*", "DBUS_SESSION_BUS_ADDRESS", "CODEX_HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP",
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "TERM_PROGRAM", "TMPDIR",
+	"TMUX", "TMUX_PANE", "DISPLAY",
+	"WAYLAND_DISPLAY", "XAUTHORITY", "XDG_*", "DBUS_SESSION_BUS_ADDRESS", "CODEX_HOME", "USERPROFILE", "APPDATA",
+	"LOCALAPPDATA", "TEMP", "TMP",
 	"PATHEXT", "COMSPEC", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR",
 }
 
@@ -140,7 +144,8 @@ func (*notifier) Request(*jsonrpc.Request) (end func()) { return nil }
 
 // Turn implements [codexserver.Observer].
 func (n *notifier) Turn(thread string) codexserver.TurnObserver {
-	return &notifiedTurn{notifier: n, turn: notification{Type: "agent-turn-complete", ThreadID: thread, InputMessages: []string{}}}
+	return &notifiedTurn{notifier: n, turn: notification{Type: "agent-turn-complete", ThreadID: thread,
+		InputMessages: []string{}}}
 }
 
 // notifiedTurn is a turn that may be notified of.
@@ -167,7 +172,8 @@ func (t *notifiedTurn) Event(m protocol.EventMsg) {
 
 // Asked implements [codexserver.TurnObserver].
 func (t *notifiedTurn) Asked(r *approval.Request) {
-	m := notification{Type: "approval-requested", ThreadID: t.turn.ThreadID, TurnID: r.Turn, Question: brief(plain.OneLine(r.Question.Message, 0))}
+	m := notification{Type: "approval-requested", ThreadID: t.turn.ThreadID, TurnID: r.Turn,
+		Question: brief(plain.OneLine(r.Question.Message, 0))}
 	if c, is := r.Subject.(approval.Command); is {
 		m.Cwd = brief(c.Cwd)
 	}

@@ -22,7 +22,8 @@ import (
 )
 
 // hint is the advice for users of a client that cannot show questions.
-const hint = "Use a client that supports elicitation in form mode, or start codex-mcp with --approvals page to decide in a browser."
+const hint = "Use a client that supports elicitation in form mode, or start codex-mcp with --approvals page to " +
+	"decide in a browser."
 
 // announcing says when the link of the page is printed to standard error.
 type announcing int
@@ -35,7 +36,9 @@ const (
 
 // openPage opens the approvals page, if the settings require it, prints its link to stderr,
 // lets codex-mcp page print others, and returns what ends this.
-func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when announcing) (end func() error, err error) {
+func (c *configuration) openPage(
+	o *codexserver.Options, stderr io.Writer, when announcing,
+) (end func() error, err error) {
 	if !c.settings.Approvals.Pages() {
 		if o.Approvals.Hint == "" {
 			o.Approvals.Hint = hint
@@ -128,7 +131,8 @@ func portTaken(x *exam) error {
 func (c *configuration) offerLinks(engine string) (end func() error) {
 	end = func() error { return nil }
 	folder, err := shared.Open(c.home)
-	server := &shared.Server{Folder: folder, Link: c.page.Link, Status: func() shared.Status { return c.status(engine) }, Logger: c.log}
+	server := &shared.Server{Folder: folder, Link: c.page.Link,
+		Status: func() shared.Status { return c.status(engine) }, Logger: c.log}
 	if err == nil {
 		end, err = folder.Close, server.Listen()
 	}
@@ -150,7 +154,8 @@ func (c *configuration) status(engine string) shared.Status {
 	s := shared.Status{Version: program.Version(), About: "engine " + engine}
 	if c.page != nil {
 		folder, _ := os.Getwd()
-		s.Page = &shared.Page{Address: c.page.Address(), Open: c.page.Open(), Folder: cmp.Or(folder, "a folder that has gone")}
+		s.Page = &shared.Page{Address: c.page.Address(), Open: c.page.Open(),
+			Folder: cmp.Or(folder, "a folder that has gone")}
 	}
 	return s
 }
@@ -167,9 +172,11 @@ at a terminal only. A link opens its page once, within an hour.`,
 }
 
 var (
-	errNoPage = errors.New("no process with this $CODEX_HOME has an approvals page; start the server or ask with --approvals page, or set approvals.where in codex-mcp.toml")
+	errNoPage = errors.New("no process with this $CODEX_HOME has an approvals page; start the server or ask with " +
+		"--approvals page, or set approvals.where in codex-mcp.toml")
 	// errNoTerminal keeps links out of logs, and from programs that run commands for a model.
-	errNoTerminal = errors.New("standard output is not a terminal, and a link is only for a person; over ssh use ssh -t")
+	errNoTerminal = errors.New("standard output is not a terminal, and a link is only for a person; " +
+		"over ssh use ssh -t")
 )
 
 // printLinks prints a new link to the page of each process.
@@ -192,7 +199,8 @@ func printLinks(ctx context.Context, stdout, stderr io.Writer) error {
 			continue
 		}
 		fmt.Fprintf(&text, "%s\n  of process %d in %s, open questions %d, since %s\n",
-			terminal.Row(s.Link), s.PID, terminal.Row(s.Page.Folder), s.Page.Open, s.Began.Local().Format(time.DateTime))
+			terminal.Row(s.Link), s.PID, terminal.Row(s.Page.Folder), s.Page.Open,
+			s.Began.Local().Format(time.DateTime))
 		if _, secret, _ := strings.Cut(terminal.Row(s.Link), "#"); !strings.HasPrefix(s.Link, s.Page.Address+"/") {
 			text.WriteString("  on the machine itself " + terminal.Row(s.Page.Address) + "/#" + secret + "\n")
 		}
@@ -203,6 +211,7 @@ func printLinks(ctx context.Context, stdout, stderr io.Writer) error {
 	case text.Len() == 0:
 		return errNoPage
 	}
-	_, err = io.WriteString(stdout, text.String()+"A link opens its page once, within an hour. Who has it can decide for you.\n")
+	_, err = io.WriteString(stdout, text.String()+"A link opens its page once, within an hour. Who has it can decide "+
+		"for you.\n")
 	return err
 }

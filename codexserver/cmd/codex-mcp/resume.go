@@ -34,7 +34,8 @@ func (c *configuration) goOn(ctx context.Context, task *terminal.Task) error {
 		switch given, is := c.overrides[key]; {
 		case name == "":
 		case is && given != name:
-			task.About = append(task.About, terminal.Row(fmt.Sprintf("%s %v in place of the conversation's %s", key, given, name)))
+			task.About = append(task.About, terminal.Row(fmt.Sprintf("%s %v in place of the conversation's %s", key,
+				given, name)))
 		case !is && !another:
 			c.overrides[key] = name
 		}
@@ -92,7 +93,9 @@ func isPublic(value string) bool {
 }
 
 // public matches KEY=VALUE that holds no secret: by the key, or a name of a variable or an address that has the form of one.
-var public = lazyregexp.Regexp{Text: `(?s)^((model|profile|model_provider|model_(reasoning_\w+|verbosity|context_window|auto_compact_token_limit)|` +
+var public = lazyregexp.Regexp{Text: `(?s)^((model|profile|model_provider|model_(reasoning_\w+|verbosity|` +
+	`context_window|auto_compact_token_limit)|` +
 	`approval_policy|sandbox_mode|web_search|(sandbox_workspace_write|approvals|calls|limits|features)(\.[^=]+)?)=.*|` +
-	`model_providers\.[^.=]+\.((name|wire_api|requires_openai_auth|request_max_retries|stream_max_retries|stream_idle_timeout_ms)=.*|` +
+	`model_providers\.[^.=]+\.((name|wire_api|requires_openai_auth|request_max_retries|stream_max_retries|` +
+	`stream_idle_timeout_ms)=.*|` +
 	`env_key="?[A-Z][A-Z0-9_]*"?|base_url="?https?://[^@?#"]*"?))$`}

@@ -53,7 +53,8 @@ sandbox without a question, with any further words.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			number, err := strconv.Atoi(strings.Join(args, " "))
 			if err != nil {
-				return fmt.Errorf("remove: want the number of a rule, found %q; %s rules lists the numbers", strings.Join(args, " "), o.name)
+				return fmt.Errorf("remove: want the number of a rule, found %q; %s rules lists the numbers",
+					strings.Join(args, " "), o.name)
 			}
 			o.run = withRules(func(s *rulefile.Store, _ io.Writer) error { return s.Remove(number) })
 			return nil
@@ -95,7 +96,8 @@ func listRules(s *rulefile.Store, out io.Writer) error {
 		if k.Principal != "" {
 			by += " of " + k.Principal
 		}
-		fmt.Fprintf(&b, "%4d  %s\n      accepted %s by the %s\n", k.Number, terminal.Row(k.Rule.Words()), k.At.Local().Format(time.DateTime), terminal.Row(by))
+		fmt.Fprintf(&b, "%4d  %s\n      accepted %s by the %s\n", k.Number, terminal.Row(k.Rule.Words()),
+			k.At.Local().Format(time.DateTime), terminal.Row(by))
 	}
 	if len(kept) == 0 && err == nil {
 		b.WriteString("no rules were accepted\n")

@@ -101,8 +101,10 @@ func (c *configuration) sharedServer(o *options) (name string, err error) {
 
 // serverVariables are the variables that the server itself reads, besides those that the configuration names.
 var serverVariables = []string{
-	"PATH", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "CODEX_CA_CERTIFICATE", "SSL_CERT_FILE", "SSL_CERT_DIR", "CODEX_BIN",
-	"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "AZURE_OPENAI_API_KEY",
+	"PATH", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "CODEX_CA_CERTIFICATE", "SSL_CERT_FILE",
+	"SSL_CERT_DIR", "CODEX_BIN",
+	"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
+	"AZURE_OPENAI_API_KEY",
 }
 
 // makeAbsolute makes the paths of the command line independent of the working folder.
@@ -197,7 +199,8 @@ func (o *options) listShared(want, words string) func(*cobra.Command, []string) 
 			fmt.Fprintf(stdout, "%s %s: process %d, version %s, %s, since %s; log %s\n",
 				words, s.Name, s.PID, s.Version, s.About, s.Began.Local().Format(time.DateTime), folder.Log(s.Name))
 			for _, client := range s.Clients {
-				fmt.Fprintf(stdout, "  a client in %s, process %d, since %s\n", terminal.Row(client.Folder), client.PID, client.Since.Local().Format(time.DateTime))
+				fmt.Fprintf(stdout, "  a client in %s, process %d, since %s\n", terminal.Row(client.Folder), client.PID,
+					client.Since.Local().Format(time.DateTime))
 			}
 			for _, turn := range s.Working {
 				fmt.Fprintln(stdout, "  the turn of", terminal.Row(turn))
@@ -233,7 +236,9 @@ func sockets(match func(name string) bool) (*shared.Folder, []string, error) {
 
 // answers asks the processes with these names for something. It returns what those do that still run, the
 // oldest first, and whether one failed, which it reports to stderr.
-func answers(ctx context.Context, folder *shared.Folder, names []string, want string, stderr io.Writer) (all []*shared.Status, failed bool) {
+func answers(
+	ctx context.Context, folder *shared.Folder, names []string, want string, stderr io.Writer,
+) (all []*shared.Status, failed bool) {
 	for _, name := range names {
 		s, err := folder.Ask(ctx, name, want)
 		switch {

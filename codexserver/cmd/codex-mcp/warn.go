@@ -46,10 +46,12 @@ To see how a client starts it:      %[1]s --help
 // conversations.
 func (c *configuration) loosened() (all []string) {
 	if c.overrides["approval_policy"] == string(protocol.ApprovalNever) {
-		all = append(all, "approval_policy=never: commands run without a question, unless a call chooses another policy")
+		all = append(all, "approval_policy=never: commands run without a question, unless a call chooses another "+
+			"policy")
 	}
 	if c.overrides["sandbox_mode"] == string(protocol.SandboxDangerFullAccess) {
-		all = append(all, "sandbox_mode=danger-full-access: commands may touch everything, unless a call chooses another mode")
+		all = append(all, "sandbox_mode=danger-full-access: commands may touch everything, unless a call chooses "+
+			"another mode")
 	}
 	return all
 }

@@ -39,7 +39,8 @@ func workFor(ctx context.Context, link *worker.Link, stderr io.Writer) error {
 	}
 	settings := &link.Settings
 	o := &options{
-		name: "codex-mcp", overrides: settings.Overrides, engine: settings.Engine, codex: settings.Codex, strict: settings.Strict, log: settings.Log, logFormat: settings.LogFormat,
+		name: "codex-mcp", overrides: settings.Overrides, engine: settings.Engine, codex: settings.Codex,
+		strict: settings.Strict, log: settings.Log, logFormat: settings.LogFormat,
 		folders: settings.Folders, turns: settings.Turns,
 	}
 	if err := worker.Take(settings.Home, settings.Files); err != nil {
@@ -72,7 +73,10 @@ func workFor(ctx context.Context, link *worker.Link, stderr io.Writer) error {
 
 // serveLink serves the requests of the user until the link or ctx ends.
 // It logs each request to requests.
-func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *worker.Link, mirror *worker.Mirror, turns *worker.Work, requests *slog.Logger) error {
+func (c *configuration) serveLink(
+	ctx context.Context, s *codexserver.Server, link *worker.Link, mirror *worker.Mirror, turns *worker.Work,
+	requests *slog.Logger,
+) error {
 	open := func(ctx context.Context, name string) mcphttp.Service {
 		return s.Principal(ctx, name) // Authenticate accepts no other principal
 	}

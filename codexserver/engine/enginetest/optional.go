@@ -95,10 +95,12 @@ func testListed(t *testing.T, s *Subject) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(page.Items, func(i protocol.ConversationSummary) bool { return strings.EqualFold(i.ConversationID, c.ID()) }) {
+	if !slices.ContainsFunc(page.Items,
+		func(i protocol.ConversationSummary) bool { return strings.EqualFold(i.ConversationID, c.ID()) }) {
 		t.Errorf("the newest conversation %s is not in %+v", c.ID(), page.Items)
 	}
-	if page, err := l.List(t.Context(), protocol.ListConversationsParams{Cursor: "no cursor"}); !errors.Is(err, engine.ErrCursor) {
+	if page, err := l.List(t.Context(), protocol.ListConversationsParams{Cursor: "no cursor"}); !errors.Is(err,
+		engine.ErrCursor) {
 		t.Errorf("a cursor of no page: %+v, %v", page, err)
 	}
 }
@@ -127,7 +129,8 @@ func testSearched(t *testing.T, s *Subject) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if found, err := f.SearchFiles(ended, protocol.FuzzyFileSearchParams{Query: "hippo", Roots: []string{root}}); err != nil || found == nil {
+	if found, err := f.SearchFiles(ended,
+		protocol.FuzzyFileSearchParams{Query: "hippo", Roots: []string{root}}); err != nil || found == nil {
 		t.Errorf("a search that was ended: %+v, %v", found, err)
 	}
 }
@@ -146,7 +149,8 @@ func confines(e engine.Engine, _ engine.Conversation) bool { return engine.Trait
 
 func testReadOnly(t *testing.T, s *Subject) {
 	reads := *s
-	reads.Config.ReadOnly, reads.Config.Sandbox, reads.Config.ApprovalPolicy = true, protocol.SandboxReadOnly, protocol.ApprovalNever
+	reads.Config.ReadOnly, reads.Config.Sandbox, reads.Config.ApprovalPolicy = true, protocol.SandboxReadOnly,
+		protocol.ApprovalNever
 	s.Script(Step{Command: touch("made")}, Step{Text: "all is well"})
 	c := start(t, &reads, always(elicit.Approved))
 	events := c.completes(t, "look", "all is well")
@@ -184,28 +188,34 @@ func testChecked(t *testing.T, s *Subject) {
 		code   int
 		output string
 	}{
-		{"echo fine >made", 0, ""}, {"cat made; echo wrong >&2; exit 3", 3, "wrong"}, {"no-such-program-at-all", 127, "not found"},
+		{"echo fine >made", 0, ""}, {"cat made; echo wrong >&2; exit 3", 3, "wrong"},
+		{"no-such-program-at-all", 127, "not found"},
 		{`i=0; while [ $i -lt 40000 ]; do echo "line $i"; i=$((i+1)); done; exit 1`, 1, "line 39999"},
 	} {
 		e := check(t.Context(), c, tt.line, limit)
-		asked, began, end := index[protocol.ExecApprovalRequest](e.events), index[protocol.ExecCommandBegin](e.events), index[protocol.ExecCommandEnd](e.events)
+		asked, began, end := index[protocol.ExecApprovalRequest](e.events), index[protocol.ExecCommandBegin](e.events),
+			index[protocol.ExecCommandEnd](e.events)
 		if asked < 0 || began < asked || end < began || e.why != "" || e.err != nil {
 			t.Errorf("%s: %q, %v, %s", tt.line, e.why, e.err, types(e.events))
-		} else if e.CallID != "check" || e.ExitCode != tt.code || !strings.Contains(e.FormattedOutput, tt.output) || len(e.FormattedOutput) > 20_000 {
+		} else if e.CallID != "check" || e.ExitCode != tt.code || !strings.Contains(e.FormattedOutput, tt.output) ||
+			len(e.FormattedOutput) > 20_000 {
 			t.Errorf("%s: %+v", tt.line, e.ExecCommandEnd)
 		}
 	}
 	if !exists(c, "made") {
 		t.Error("a check ran elsewhere")
 	}
-	if e := check(t.Context(), c, "sleep 600", 300*time.Millisecond); e.ExecCommandEnd == nil || e.ExitCode != 124 || e.why != "" || !strings.Contains(e.FormattedOutput, "timed out") {
+	if e := check(t.Context(), c, "sleep 600", 300*time.Millisecond); e.ExecCommandEnd == nil || e.ExitCode != 124 ||
+		e.why != "" || !strings.Contains(e.FormattedOutput, "timed out") {
 		t.Errorf("a check without end: %+v", e)
 	}
 	denied := start(t, &asking, always(elicit.Denied))
-	if e := check(t.Context(), denied, "echo x >made", limit); e.why == "" || e.err != nil || exists(denied, "made") || index[protocol.ExecCommandBegin](e.events) >= 0 {
+	if e := check(t.Context(), denied, "echo x >made", limit); e.why == "" || e.err != nil || exists(denied, "made") ||
+		index[protocol.ExecCommandBegin](e.events) >= 0 {
 		t.Errorf("a check that was denied: %+v", e)
 	}
-	if e := check(t.Context(), denied, "pwd", limit); e.why != "" || e.ExecCommandEnd == nil || e.ExitCode != 0 || index[protocol.ExecApprovalRequest](e.events) >= 0 {
+	if e := check(t.Context(), denied, "pwd", limit); e.why != "" || e.ExecCommandEnd == nil || e.ExitCode != 0 ||
+		index[protocol.ExecApprovalRequest](e.events) >= 0 {
 		t.Errorf("a check that is known to be safe: %+v", e)
 	}
 	abort := start(t, &asking, always(elicit.Abort))
@@ -236,7 +246,8 @@ func (f former) Turn(ctx context.Context, in protocol.TurnInput) error {
 func testFormed(t *testing.T, s *Subject) {
 	c := start(t, s, always(elicit.Approved))
 	form := &conversation{former{c.Conversation}, c.host, c.cwd}
-	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
+	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],` +
+		`"additionalProperties":false}`
 	in := protocol.TurnInput{Items: protocol.TextInput("go"), OutputSchema: json.RawMessage(schema)}
 	s.Script(Step{Command: touch("made")}, Step{Text: "one"})
 	events, err := c.run(t, t.Context(), "go", in)

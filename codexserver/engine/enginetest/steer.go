@@ -69,7 +69,8 @@ func testSteered(t *testing.T, s *Subject) {
 			events := c.completes(t, "make a file", "done")
 			said(t, events)
 			if early.Load() || !was.Load() {
-				t.Errorf("the model had the message at its first request: %v, at its second: %v", early.Load(), was.Load())
+				t.Errorf("the model had the message at its first request: %v, at its second: %v", early.Load(),
+					was.Load())
 			}
 			if n := count[protocol.ExecApprovalRequest](events); n != 1 || exists(c, "made") != (d == elicit.Approved) {
 				t.Errorf("asked %d times, decided %s, the command ran: %v", n, d, exists(c, "made"))
@@ -82,7 +83,8 @@ func testSteeredLate(t *testing.T, s *Subject) {
 	c := start(t, s, always(elicit.Denied))
 	taken := make(chan error, 1)
 	var was atomic.Bool
-	s.Script(Step{Text: "one", Asked: func(string) { taken <- c.steer(context.Background(), letter) }}, heard(Step{Text: "two"}, &was))
+	s.Script(Step{Text: "one", Asked: func(string) { taken <- c.steer(context.Background(), letter) }},
+		heard(Step{Text: "two"}, &was))
 	events := c.completes(t, "say one", "two")
 	said(t, events)
 	if err := <-taken; err != nil {

@@ -128,7 +128,9 @@ func (c *conversation) completes(t *testing.T, text, want string) []protocol.Eve
 }
 
 // run is say for any input, which text describes.
-func (c *conversation) run(t *testing.T, ctx context.Context, text string, in protocol.TurnInput) ([]protocol.EventMsg, error) {
+func (c *conversation) run(
+	t *testing.T, ctx context.Context, text string, in protocol.TurnInput,
+) ([]protocol.EventMsg, error) {
 	t.Helper()
 	c.take()
 	c.mu.Lock()

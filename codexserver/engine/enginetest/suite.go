@@ -25,28 +25,34 @@ type promise struct {
 
 func promises() []promise {
 	return []promise{
-		{"Start", testStart, nil},                                 // announces a conversation once, by its id
-		{"Text", testText, nil},                                   // answers, turn after turn
-		{"Approved", testApproved, nil},                           // asks before a command runs, and runs it when approved
-		{"Denied", testDenied, nil},                               // runs nothing that was denied, and continues
-		{"Abort", testAbort, nil},                                 // ends the turn when a question is answered with abort
+		{"Start", testStart, nil}, // announces a conversation once, by its id
+		{"Text", testText, nil},   // answers, turn after turn
+		// asks before a command runs, and runs it when approved
+		{"Approved", testApproved, nil},
+		{"Denied", testDenied, nil}, // runs nothing that was denied, and continues
+		// ends the turn when a question is answered with abort
+		{"Abort", testAbort, nil},
 		{"InterruptWhileAsking", testInterruptWhileAsking, nil},   // is interrupted while a question is open
 		{"InterruptWhileRunning", testInterruptWhileRunning, nil}, // is interrupted while a command runs, and ends it
 		{"Failure", testFailure, nil},                             // says why a turn failed, and stays usable
 		{"SideBySide", testSideBySide, nil},                       // keeps conversations side by side apart
-		{"Steered", testSteered, steers},                          // takes a message while a turn runs, which answers no open question
-		{"SteeredLate", testSteeredLate, steers},                  // asks the model again for a message that came with its last answer
-		{"SteeredInterrupted", testSteeredInterrupted, steers},    // keeps a message that an interrupt overtook, and says so
-		{"SteeredBetween", testSteeredBetween, steers},            // refuses a message for a turn when none is running
-		{"Checked", testChecked, checks},                          // runs a check as a command of the model
-		{"Formed", testFormed, forms},                             // works under a schema, and then gives the answer its form
-		{"Described", testDescribed, has[engine.Describer]},       // says the same of itself each time
-		{"Resumed", testResumed, has[engine.Resumer]},             // opens a conversation again, with its past
-		{"Listed", testListed, has[engine.Library]},               // lists a conversation after its first turn
-		{"Accounts", testAccounts, has[engine.Accounts]},          // shows no token unasked, and signs out twice
-		{"Searched", testSearched, has[engine.Searcher]},          // finds a file by its letters, and ends
-		{"Models", testModels, has[engine.ModelLister]},           // lists models or says why not
-		{"ReadOnly", testReadOnly, confines},                      // reads without questions and changes
+		// takes a message while a turn runs, which answers no open question
+		{"Steered", testSteered, steers},
+		// asks the model again for a message that came with its last answer
+		{"SteeredLate", testSteeredLate, steers},
+		// keeps a message that an interrupt overtook, and says so
+		{"SteeredInterrupted", testSteeredInterrupted, steers},
+		{"SteeredBetween", testSteeredBetween, steers}, // refuses a message for a turn when none is running
+		{"Checked", testChecked, checks},               // runs a check as a command of the model
+		// works under a schema, and then gives the answer its form
+		{"Formed", testFormed, forms},
+		{"Described", testDescribed, has[engine.Describer]}, // says the same of itself each time
+		{"Resumed", testResumed, has[engine.Resumer]},       // opens a conversation again, with its past
+		{"Listed", testListed, has[engine.Library]},         // lists a conversation after its first turn
+		{"Accounts", testAccounts, has[engine.Accounts]},    // shows no token unasked, and signs out twice
+		{"Searched", testSearched, has[engine.Searcher]},    // finds a file by its letters, and ends
+		{"Models", testModels, has[engine.ModelLister]},     // lists models or says why not
+		{"ReadOnly", testReadOnly, confines},                // reads without questions and changes
 	}
 }
 
@@ -89,7 +95,8 @@ func testApproved(t *testing.T, s *Subject) {
 	s.Script(Step{Command: touch("made")}, Step{Text: "done"})
 	c := start(t, s, always(elicit.Approved))
 	events := c.completes(t, "make a file", "done")
-	asked, began, ended := index[protocol.ExecApprovalRequest](events), index[protocol.ExecCommandBegin](events), index[protocol.ExecCommandEnd](events)
+	asked, began, ended := index[protocol.ExecApprovalRequest](events), index[protocol.ExecCommandBegin](events),
+		index[protocol.ExecCommandEnd](events)
 	if asked < 0 || began < asked || ended < began {
 		t.Errorf("question, begin and end of the command came at %d, %d, %d in %s", asked, began, ended, types(events))
 	}
@@ -212,7 +219,8 @@ func completed(t *testing.T, events []protocol.EventMsg, err error, want string)
 	framed(t, events)
 	end, ok := events[len(events)-1].(protocol.TaskComplete)
 	if !ok || end.LastAgentMessage == nil || *end.LastAgentMessage != want {
-		t.Errorf("the turn ended with %#v, want task_complete with %q; events: %s", events[len(events)-1], want, types(events))
+		t.Errorf("the turn ended with %#v, want task_complete with %q; events: %s", events[len(events)-1], want,
+			types(events))
 	}
 	if index[protocol.AgentMessage](events) < 0 {
 		t.Errorf("no agent_message in %s", types(events))

@@ -55,8 +55,10 @@ func Unlocked[V any](given map[string]V, locked []string) error {
 // below it.
 func sameInConfig() map[string][]string {
 	same := protocol.ChoiceKeys()
-	same["approval-policy"], same["model"], same["profile"] = []string{"approval_policy"}, []string{"model"}, []string{"profile"}
-	same["sandbox"] = []string{"sandbox_mode", "sandbox_workspace_write", "sandbox_permissions", "permissions", "default_permissions"}
+	same["approval-policy"], same["model"], same["profile"] = []string{"approval_policy"}, []string{"model"},
+		[]string{"profile"}
+	same["sandbox"] = []string{"sandbox_mode", "sandbox_workspace_write", "sandbox_permissions", "permissions",
+		"default_permissions"}
 	return same
 }
 
@@ -64,9 +66,11 @@ func sameInConfig() map[string][]string {
 // a call that names none.
 func (r *Rules) Conversation(cfg *protocol.Config, folder string) (warnings []string, err error) {
 	given := map[string]bool{
-		"model": cfg.Model != "", "profile": cfg.Profile != "", "cwd": cfg.Cwd != "", "approval-policy": cfg.ApprovalPolicy != "",
-		"sandbox": cfg.Sandbox != "", "base-instructions": cfg.BaseInstructions != nil, "include-plan-tool": cfg.IncludePlanTool != nil,
-		"config": len(cfg.Overrides) > 0,
+		"model": cfg.Model != "", "profile": cfg.Profile != "", "cwd": cfg.Cwd != "",
+		"approval-policy": cfg.ApprovalPolicy != "",
+		"sandbox":         cfg.Sandbox != "", "base-instructions": cfg.BaseInstructions != nil,
+		"include-plan-tool": cfg.IncludePlanTool != nil,
+		"config":            len(cfg.Overrides) > 0,
 	}
 	maps.DeleteFunc(given, func(_ string, is bool) bool { return !is })
 	if err := Unlocked(given, r.Locked); err != nil {
@@ -91,7 +95,8 @@ func (r *Rules) Config(cfg *protocol.Config) (warnings []string, err error) {
 	for _, locked := range r.Locked {
 		for _, key := range sameInConfig()[locked] {
 			if config.Chooses(cfg.Overrides, key) {
-				return nil, fmt.Errorf("argument /config: %s is locked with the argument /%s: the server's own configuration decides", key, locked)
+				return nil, fmt.Errorf("argument /config: %s is locked with the argument /%s: the server's own "+
+					"configuration decides", key, locked)
 			}
 		}
 	}
@@ -128,7 +133,8 @@ func (b Bounds) roots(cfg *protocol.Config) error {
 	table, _ := cfg.Overrides[workspaceTable].(map[string]any) // no call has another value
 	for _, name := range []string{"exclude_slash_tmp", "exclude_tmpdir_env_var"} {
 		if value, ok := table[name]; ok && b != nil && value != true {
-			return fmt.Errorf("argument /%s/%s: leave it out or set it to true: the server limits the folders that a call makes writable", path, name)
+			return fmt.Errorf("argument /%s/%s: leave it out or set it to true: the server limits the folders that a "+
+				"call makes writable", path, name)
 		}
 	}
 	given, ok := table["writable_roots"]

@@ -100,7 +100,8 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	if err := s.options.Keeps(s.options.Profile); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	c := &Confinement{policy: policy, roots: roots, protect: s.Protected(roots.Paths), cwd: cwd, set: s.Permitted(cwd, env)}
+	c := &Confinement{policy: policy, roots: roots, protect: s.Protected(roots.Paths), cwd: cwd,
+		set: s.Permitted(cwd, env)}
 	if len(s.options.Helper) == 0 {
 		c.hosts = s.options.Hosts && policy.Mode == protocol.SandboxWorkspaceWrite && !policy.NetworkAccess &&
 			HostsAvailable() == nil

@@ -77,7 +77,8 @@ func (r rules) apply(cmd *exec.Cmd) (string, error) {
 		}
 		if r.layers != nil {
 			p.layered = r.layers.layered(r.roots.Paths, cmd.Dir, cmd.Env)
-			p.layered.caches = slices.DeleteFunc(p.layered.caches, func(cache string) bool { return !r.set.Plain(cache) })
+			p.layered.caches = slices.DeleteFunc(p.layered.caches,
+				func(cache string) bool { return !r.set.Plain(cache) })
 		}
 		if ruleset, err = newRuleset(landlockABI(), 0, r.roots.folders, readable(r.set)); err != nil {
 			return "", err

@@ -17,12 +17,16 @@ import (
 
 var (
 	// fileDenied matches what programs write when they are denied a file or a system call.
-	fileDenied = lazyregexp.Regexp{Text: `(?i)permission denied|operation not permitted|read-only file system|permissionerror|\b(EACCES|EPERM|EROFS)\b`}
+	fileDenied = lazyregexp.Regexp{Text: `(?i)permission denied|operation not permitted|read-only file system|` +
+		`permissionerror|\b(EACCES|EPERM|EROFS)\b`}
 	// netDenied matches what programs write when they have no network.
-	netDenied = lazyregexp.Regexp{Text: `(?i)network is unreachable|could not resolve|couldn't resolve|temporary failure in name resolution|` +
-		`name or service not known|could not connect|couldn't connect|failed to connect|socket: operation not permitted|\bEAI_AGAIN\b|\bENETUNREACH\b`}
+	netDenied = lazyregexp.Regexp{Text: `(?i)network is unreachable|could not resolve|couldn't resolve|temporary ` +
+		`failure in name resolution|` +
+		`name or service not known|could not connect|couldn't connect|failed to connect|socket: operation not ` +
+		`permitted|\bEAI_AGAIN\b|\bENETUNREACH\b`}
 	// named matches the words of a message that may be paths: in quotes, with a slash, or right before the reason.
-	named = lazyregexp.Regexp{Text: "['\"`‘“]([^'\"`’”]+)['\"`’”]|([^\\s:'\"`]*/[^\\s:'\"`]*)|([^\\s:]+): (?i:permission denied|operation not permitted|read-only file system)"}
+	named = lazyregexp.Regexp{Text: "['\"`‘“]([^'\"`’”]+)['\"`’”]|([^\\s:'\"`]*/[^\\s:'\"`]*)|([^\\s:]+): " +
+		"(?i:permission denied|operation not permitted|read-only file system)"}
 	// ownThings matches words about what commands have with rooms alone.
 	ownThings = lazyregexp.Regexp{Text: `(?i)socket|listen|bind|127\.0\.0\.1|localhost|/dev/|pty|semaphore|semget|shm`}
 	// ownFolder matches the folder of a program in a path below the home.
@@ -36,7 +40,8 @@ const notExecutable = 126
 func (c *Confinement) Denied(r run.Result) string {
 	words := Denial(c.policy.NetworkAccess, c.cwd, r)
 	if c.helper == nil && runtime.GOOS == "linux" && ownThings.Get().MatchString(words) && RoomsAvailable() != nil {
-		words += "; this system gives commands no loopback, terminals and shared memory of their own, and codex-mcp doctor says why"
+		words += "; this system gives commands no loopback, terminals and shared memory of their own, and codex-mcp " +
+			"doctor says why"
 	}
 	return words
 }
@@ -113,7 +118,8 @@ func remedy(line, cwd string) string {
 	for _, path := range pathsIn(line, cwd) {
 		rel, ok := paths.Within(path, home)
 		if ok && rel != "." && !paths.Below(path, cwd) && hasAccess(path) {
-			return "; writable_roots of [sandbox_workspace_write] can name " + filepath.Join(home, ownFolder.Get().FindString(filepath.ToSlash(rel)))
+			return "; writable_roots of [sandbox_workspace_write] can name " +
+				filepath.Join(home, ownFolder.Get().FindString(filepath.ToSlash(rel)))
 		}
 	}
 	return ""

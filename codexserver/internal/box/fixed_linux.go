@@ -33,7 +33,8 @@ const (
 
 // gitRuns are, in a git folder, what git runs or obeys: patterns of what exists.
 var gitRuns = []string{
-	"hooks", "config", "config.worktree", "modules/*/hooks", "modules/*/config", "worktrees/*/commondir", "worktrees/*/gitdir", "worktrees/*/config.worktree",
+	"hooks", "config", "config.worktree", "modules/*/hooks", "modules/*/config", "worktrees/*/commondir",
+	"worktrees/*/gitdir", "worktrees/*/config.worktree",
 }
 
 // maxFixed is how many there are at most. With more, as in a repository with hundreds of submodules, the rest is not fixed.
@@ -105,7 +106,8 @@ func (f *furnisher) fix() {
 		if m.kind == readOnly {
 			f.attributes(name, unix.MOUNT_ATTR_RDONLY)
 		}
-		f.add(name, unix.SYS_MOVE_MOUNT, tree, "", pathFD, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+		f.add(name, unix.SYS_MOVE_MOUNT, tree, "", pathFD, "",
+			unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 	}
 }
 
@@ -139,7 +141,8 @@ func (p plan) watch(pid int, news *watch) string {
 		}
 		for i, m := range p.fixed {
 			if !slices.ContainsFunc(mounted, func(other mount) bool { return other.id == ids[i] }) {
-				return fmt.Sprintf("%s was replaced outside of the sandbox, and with it what protects it from the command, which was ended", m.path)
+				return fmt.Sprintf("%s was replaced outside of the sandbox, and with it what protects it from the "+
+					"command, which was ended", m.path)
 			}
 		}
 		if name := news.next(); name != "" {

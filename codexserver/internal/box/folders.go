@@ -31,7 +31,9 @@ var errLink = errors.New("is a symbolic link in the writable folder")
 // first use on, so that a command cannot make another folder writable by changing names. The names must be
 // clean and absolute. It follows no symbolic link in a writable folder: in one of names, or in one that was
 // judged before. A name that is refused is judged again at the next call.
-func (p *Programs) judge(names []string, refuse func(name, path string, info fs.FileInfo) error) (folders []*folder, errs []error) {
+func (p *Programs) judge(
+	names []string, refuse func(name, path string, info fs.FileInfo) error,
+) (folders []*folder, errs []error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := areas(slices.Collect(maps.Values(p.held)))
@@ -53,7 +55,9 @@ func (p *Programs) judge(names []string, refuse func(name, path string, info fs.
 }
 
 // hold returns the folder that a name leads to, and holds it.
-func (p *Programs) hold(known areas, name string, refuse func(name, path string, info fs.FileInfo) error) (*folder, error) {
+func (p *Programs) hold(
+	known areas, name string, refuse func(name, path string, info fs.FileInfo) error,
+) (*folder, error) {
 	first := p.held[name]
 	path, info, err := known.follow(name)
 	switch {

@@ -37,7 +37,8 @@ func lacksHosts() error {
 		return err
 	})
 	if err != nil {
-		err = unavailable("the network by the host needs Linux 5.19, and nothing else that answers for the system calls of this process, "+
+		err = unavailable("the network by the host needs Linux 5.19, and nothing else that answers for the system "+
+			"calls of this process, "+
 			"such as a sandbox or a container in which it was started: %v", err)
 	}
 	return err
@@ -270,7 +271,8 @@ func (s *supervisor) give(n *notification) bool {
 		return false
 	}
 	a := addition{
-		id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, src: uint32(pair[0]), newflags: uint32(flags & unix.SOCK_CLOEXEC),
+		id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, src: uint32(pair[0]),
+		newflags: uint32(flags & unix.SOCK_CLOEXEC),
 	}
 	return control(s.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, &a) == nil
 }

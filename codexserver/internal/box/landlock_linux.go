@@ -72,7 +72,8 @@ func newRuleset(abi int, net uint64, roots []*folder, readable []string) (*os.Fi
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
 	// The kernel accepts members that it does not know, if they are zero.
-	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr),
+		0)
 	if errno != 0 {
 		return nil, fmt.Errorf("landlock ruleset: %w", errno)
 	}
@@ -127,7 +128,8 @@ func allowPath(ruleset *os.File, path string, rights uint64) error {
 // allow grants rights to the file behind fd or, if it is a folder, to everything below it.
 func allow(ruleset *os.File, fd int, path string, rights uint64) error {
 	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset.Fd(), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset.Fd(), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
 	if errno != 0 {
 		return fmt.Errorf("landlock: allow %s: %w", path, errno)
 	}

@@ -17,7 +17,9 @@ import (
 // variables. Commands are argv itself, or those of the script of plain commands that argv runs in a shell, which then runs
 // without a profile. Also are further folders that commands can write. The program is an absolute path. The error says why
 // the command must not run so.
-func (p *Programs) Outside(argv []string, commands [][]string, dir string, env, named []string, also ...string) (clean, environ []string, err error) {
+func (p *Programs) Outside(
+	argv []string, commands [][]string, dir string, env, named []string, also ...string,
+) (clean, environ []string, err error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	roots := p.roots(append(also, p.temporary()...)...)
@@ -183,9 +185,11 @@ func programsIn(folder string) (names []string) {
 func (s *starts) environ(env, named []string) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, value, _ := strings.Cut(entry, "=")
-		return !slices.ContainsFunc(named, func(other string) bool { return run.IsNamed(other, name) }) && !s.harmless(name, value)
+		return !slices.ContainsFunc(named, func(other string) bool { return run.IsNamed(other, name) }) &&
+			!s.harmless(name, value)
 	})
-	if root := run.Value(env, "SYSTEMROOT"); runtime.GOOS == "windows" && root != "" && run.Value(env, "COMSPEC") == "" {
+	if root := run.Value(env, "SYSTEMROOT"); runtime.GOOS == "windows" && root != "" &&
+		run.Value(env, "COMSPEC") == "" {
 		env = append(env, "COMSPEC="+filepath.Join(root, "System32", "cmd.exe"))
 	}
 	return withPath(env, s.path)
@@ -216,7 +220,8 @@ var (
 		"LOGNAME", "USER", "USERNAME", "LANG", "LC_*", "TZ", "TERM", "NO_COLOR", "*_PROXY", "PATHEXT", "SYSTEMDRIVE",
 	}
 	places = []string{
-		"SSL_CERT_FILE", "SSL_CERT_DIR", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "WINDIR", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA",
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "WINDIR", "APPDATA", "LOCALAPPDATA",
+		"PROGRAMDATA",
 		"PROGRAMFILES*",
 	}
 )

@@ -40,7 +40,8 @@ func (o *Options) Keeps(p *permission.Profile) error {
 		err = HostsAvailable()
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be kept on this system: %w", p.Name, err) // not ErrUnavailable for callers: nothing may run
+		// not ErrUnavailable for callers: nothing may run
+		return fmt.Errorf("%s cannot be kept on this system: %w", p.Name, err)
 	}
 	return nil
 }

@@ -126,7 +126,8 @@ func (p *profiled) kind(e permission.Entry) string {
 
 // covered reports whether the mount of another entry lies over a path.
 func (p *profiled) covered(path string) bool {
-	return slices.ContainsFunc(p.fixed, func(f fixed) bool { return f.kind != kept && f.path != path && paths.Below(path, f.path) })
+	return slices.ContainsFunc(p.fixed,
+		func(f fixed) bool { return f.kind != kept && f.path != path && paths.Below(path, f.path) })
 }
 
 func (p *profiled) add(e permission.Entry, kind string) error {
@@ -164,8 +165,10 @@ func (p *profiled) add(e permission.Entry, kind string) error {
 // direct fails if the way to a path leads through a symbolic link that a command can change: it could lead elsewhere then.
 func (p *profiled) direct(path string) error {
 	_, _, err := paths.Follow(path, func(link string, info fs.FileInfo) error {
-		if info.Mode()&fs.ModeSymlink != 0 && p.set.Of(paths.Real(filepath.Dir(link))) == permission.Write && p.rootOf(link) != "" {
-			return fmt.Errorf("%s is a symbolic link in a writable folder, so it cannot be kept; name what it leads to", link)
+		if info.Mode()&fs.ModeSymlink != 0 && p.set.Of(paths.Real(filepath.Dir(link))) == permission.Write &&
+			p.rootOf(link) != "" {
+			return fmt.Errorf("%s is a symbolic link in a writable folder, so it cannot be kept; name what it leads to",
+				link)
 		}
 		return nil
 	})
@@ -221,7 +224,8 @@ func (f *furnisher) lookUp() map[string]int {
 func (f *furnisher) clone(name, path string, fd int) {
 	f.add(name, unix.SYS_OPENAT, atCwd, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	f.keep(name, pathFD)
-	f.add(name, unix.SYS_OPEN_TREE, pathFD, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	f.add(name, unix.SYS_OPEN_TREE, pathFD, "",
+		unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	f.keep(name, fd)
 }
 
@@ -246,7 +250,8 @@ func (f *furnisher) mask(name, path string) {
 	f.keep(name, fsFD)
 	set(unix.FSCONFIG_SET_STRING, "mode", mode)
 	set(unix.FSCONFIG_CMD_CREATE, 0, 0)
-	f.add(name, unix.SYS_FSMOUNT, fsFD, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
+	f.add(name, unix.SYS_FSMOUNT, fsFD, unix.FSMOUNT_CLOEXEC,
+		unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
 	f.keep(name, treeFD)
 	for _, folder := range way {
 		f.add(name, unix.SYS_MKDIRAT, treeFD, folder, 0o111)
@@ -259,7 +264,8 @@ func (f *furnisher) mask(name, path string) {
 // attributes sets attributes of the mount at treeFD, and of those in it.
 func (f *furnisher) attributes(name string, set uint64) {
 	attr := &unix.MountAttr{Attr_set: set}
-	f.add(name, unix.SYS_MOUNT_SETATTR, treeFD, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, unsafe.Pointer(attr), int(unsafe.Sizeof(*attr)))
+	f.add(name, unix.SYS_MOUNT_SETATTR, treeFD, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, unsafe.Pointer(attr),
+		int(unsafe.Sizeof(*attr)))
 }
 
 // way returns the folders that a denied one must have for what is open in it, outer ones first.

@@ -33,7 +33,8 @@ type Programs struct {
 type ProgramError struct{ Path string }
 
 func (e *ProgramError) Error() string {
-	return fmt.Sprintf("%s lies in a folder that commands can write, or a link on the way to it does, so it is not started", e.Path)
+	return fmt.Sprintf("%s lies in a folder that commands can write, or a link on the way to it does, so it is not "+
+		"started", e.Path)
 }
 
 // Add records folders that commands can write from now on. It waits for programs that are being started.

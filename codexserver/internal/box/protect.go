@@ -58,7 +58,8 @@ func gitPaths(dot string) []string {
 // repository or the folder of a worktree by its contents. A working tree in a git folder does not count.
 func inGitFolder(path string) bool {
 	for {
-		if strings.EqualFold(filepath.Base(path), ".git") || hasAll(path, "HEAD", "objects", "refs") || hasAll(path, "HEAD", "commondir") {
+		if strings.EqualFold(filepath.Base(path), ".git") || hasAll(path, "HEAD", "objects", "refs") ||
+			hasAll(path, "HEAD", "commondir") {
 			return true
 		}
 		up := filepath.Dir(path)

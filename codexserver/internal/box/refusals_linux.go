@@ -65,26 +65,31 @@ func refusals(l limits, thread uint32) map[uint32][]refusal {
 	case l&network != 0:
 	case l&rooms != 0: // the network is the command's own, but sockets with a name on the disk are the machine's
 		deny(all{{0, isNot, unix.AF_INET}, {0, isNot, unix.AF_INET6}, {0, isNot, unix.AF_NETLINK}}, unix.SYS_SOCKET)
-		deny(all{{0, is, unix.AF_NETLINK}, {2, isNot, unix.NETLINK_ROUTE}}, unix.SYS_SOCKET) // by which programs list addresses
+		// by which programs list addresses
+		deny(all{{0, is, unix.AF_NETLINK}, {2, isNot, unix.NETLINK_ROUTE}}, unix.SYS_SOCKET)
 		const kinds = 0xf
 		deny(all{{0, isNot, unix.AF_NETLINK}, {1, hasNo, unix.SOCK_STREAM | unix.SOCK_DGRAM}}, unix.SYS_SOCKET)
 		deny(all{{0, isNot, unix.AF_NETLINK}, {1, has, kinds &^ (unix.SOCK_STREAM | unix.SOCK_DGRAM)}}, unix.SYS_SOCKET)
-		deny(all{{0, isNot, unix.AF_NETLINK}, {1, has, unix.SOCK_STREAM}, {1, has, unix.SOCK_DGRAM}}, unix.SYS_SOCKET) // SOCK_RAW
-		deny(all{{0, isNot, unix.AF_NETLINK}, {2, isNot, 0}, {2, isNot, unix.IPPROTO_TCP}, {2, isNot, unix.IPPROTO_UDP}}, unix.SYS_SOCKET)
+		// SOCK_RAW
+		deny(all{{0, isNot, unix.AF_NETLINK}, {1, has, unix.SOCK_STREAM}, {1, has, unix.SOCK_DGRAM}}, unix.SYS_SOCKET)
+		deny(all{{0, isNot, unix.AF_NETLINK}, {2, isNot, 0}, {2, isNot, unix.IPPROTO_TCP},
+			{2, isNot, unix.IPPROTO_UDP}}, unix.SYS_SOCKET)
 		deny(all{{0, isNot, unix.AF_UNIX}}, unix.SYS_SOCKETPAIR)
 		deny(all{{1, hasNo, 1}}, unix.SYS_SOCKETPAIR) // a datagram could be sent to any name
 		deny(all{{1, has, 10}}, unix.SYS_SOCKETPAIR)
 	default: // only local sockets with a connected peer
 		deny(nil, unix.SYS_CONNECT)
 		deny(all{{0, isNot, unix.AF_UNIX}}, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR)
-		deny(all{{1, hasNo, 1}}, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR) // what remains is SOCK_STREAM, 1, and SOCK_SEQPACKET, 5
+		// what remains is SOCK_STREAM, 1, and SOCK_SEQPACKET, 5
+		deny(all{{1, hasNo, 1}}, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR)
 		deny(all{{1, has, 10}}, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR)
 		deny(all{{4, isNot, 0}}, unix.SYS_SENDTO)
 		deny(all{{4 | upper, isNot, 0}}, unix.SYS_SENDTO)
 	}
 
 	// A process changes only itself, which is 0.
-	deny(all{{0, isNot, 0}}, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_PRLIMIT64)
+	deny(all{{0, isNot, 0}}, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETSCHEDULER,
+		unix.SYS_SCHED_SETPARAM, unix.SYS_PRLIMIT64)
 	deny(all{{0, isNot, unix.PRIO_PROCESS}}, unix.SYS_SETPRIORITY)
 	deny(all{{0, isNot, 1}}, unix.SYS_IOPRIO_SET) // IOPRIO_WHO_PROCESS
 	deny(all{{1, isNot, 0}}, unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET)
@@ -131,7 +136,8 @@ func refusals(l limits, thread uint32) map[uint32][]refusal {
 var admin = []uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN,
 	unix.SYS_FSMOUNT, unix.SYS_FSCONFIG, unix.SYS_FSPICK, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR,
-	unix.SYS_OPEN_TREE_ATTR, unix.SYS_SETNS, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
+	unix.SYS_OPEN_TREE_ATTR, unix.SYS_SETNS, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_KEXEC_LOAD,
+	unix.SYS_KEXEC_FILE_LOAD,
 	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
 	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME,
 	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,

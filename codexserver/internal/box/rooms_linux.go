@@ -64,13 +64,16 @@ func hiddenInProc() (names []string) {
 
 // roomless adds to an error what would help.
 func roomless(err error) error {
-	remedy := "in a container, allow unshare and mount, as --security-opt seccomp=unconfined --security-opt apparmor=unconfined does"
+	remedy := "in a container, allow unshare and mount, as --security-opt seccomp=unconfined --security-opt " +
+		"apparmor=unconfined does"
 	for file, r := range map[string]struct{ bad, remedy string }{
-		"kernel/apparmor_restrict_unprivileged_userns": {"1", "install the AppArmor profile of docs/troubleshooting.md"},
-		"kernel/unprivileged_userns_clone":             {"0", "set kernel.unprivileged_userns_clone=1 by sysctl"},
-		"user/max_user_namespaces":                     {"0", "set user.max_user_namespaces to 10000 by sysctl"},
+		"kernel/apparmor_restrict_unprivileged_userns": {"1",
+			"install the AppArmor profile of docs/troubleshooting.md"},
+		"kernel/unprivileged_userns_clone": {"0", "set kernel.unprivileged_userns_clone=1 by sysctl"},
+		"user/max_user_namespaces":         {"0", "set user.max_user_namespaces to 10000 by sysctl"},
 	} {
-		if b, failed := os.ReadFile("/proc/sys/" + file); failed == nil && strings.TrimSpace(string(b)) == r.bad && os.Getuid() != 0 {
+		if b, failed := os.ReadFile("/proc/sys/" + file); failed == nil && strings.TrimSpace(string(b)) == r.bad &&
+			os.Getuid() != 0 {
 			remedy = r.remedy
 		}
 	}
@@ -92,7 +95,8 @@ func (p plan) words() string {
 	if p.limits&rooms == 0 {
 		return strconv.Itoa(int(p.limits))
 	}
-	words := fmt.Sprintf("%d\n%d\n%t\n%q\n%d\n%d", p.limits, p.files, p.keepShm, p.layered.folder, p.layered.free, p.layered.limit)
+	words := fmt.Sprintf("%d\n%d\n%t\n%q\n%d\n%d", p.limits, p.files, p.keepShm, p.layered.folder, p.layered.free,
+		p.layered.limit)
 	for _, m := range p.fixed {
 		words += fmt.Sprintf("\n%s %q", m.kind, m.path)
 	}

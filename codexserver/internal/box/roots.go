@@ -104,7 +104,8 @@ func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
 		return errors.New("it is a git folder or lies in one; " + remedy)
 	}
 	for _, own := range s.options.Protected {
-		if real, err := filepath.EvalSymlinks(own); err == nil && real != path && below(path, real) && !below(filepath.Dir(path), s.options.Trees) {
+		if real, err := filepath.EvalSymlinks(own); err == nil && real != path && below(path, real) &&
+			!below(filepath.Dir(path), s.options.Trees) {
 			return fmt.Errorf("it lies in %s; %s", own, remedy)
 		}
 	}

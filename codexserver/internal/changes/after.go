@@ -45,7 +45,8 @@ type Found struct {
 
 // Now returns what is known of a turn that runs: the changes of its patches.
 func (b *Before) Now(p *Patches) Found {
-	return Found{From: protocol.ChangesFromEvents, List: b.patched(p), Omitted: p.omitted, Unknown: unknown(git.Gap{Path: b.folder(), Why: errRuns.Error()})}
+	return Found{From: protocol.ChangesFromEvents, List: b.patched(p), Omitted: p.omitted,
+		Unknown: unknown(git.Gap{Path: b.folder(), Why: errRuns.Error()})}
 }
 
 // folder returns the turn's folder, or "".
@@ -119,7 +120,8 @@ func (b *Before) After(did Did) Found {
 
 // unseen returns the changes of a turn whose folder was not compared: those of its patches. Why is the reason.
 func (b *Before) unseen(did Did, why error) Found {
-	f := Found{From: protocol.ChangesFromEvents, List: b.patched(did.Patches), Omitted: did.Patches.omitted, Diff: diffOfPatches(did.Diff, b.folder())}
+	f := Found{From: protocol.ChangesFromEvents, List: b.patched(did.Patches), Omitted: did.Patches.omitted,
+		Diff: diffOfPatches(did.Diff, b.folder())}
 	if !did.Begun {
 		f.From = ""
 	}
@@ -136,7 +138,8 @@ func (b *Before) unseen(did Did, why error) Found {
 // or nil, and ran is true if the turn ran commands or tools.
 func originOf(c git.Change, said *git.Change, ran bool) protocol.ChangeOrigin {
 	switch {
-	case said != nil && said.Lines != nil && c.Lines != nil && c.Lines.Added <= said.Lines.Added && c.Lines.Removed <= said.Lines.Removed:
+	case said != nil && said.Lines != nil && c.Lines != nil && c.Lines.Added <= said.Lines.Added &&
+		c.Lines.Removed <= said.Lines.Removed:
 		return protocol.ByPatch // the patches have changed as many lines as the file shows
 	case ran, made(said):
 		return protocol.ByCommand

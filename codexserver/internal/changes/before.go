@@ -149,7 +149,8 @@ func (b *Before) look() {
 	leave, err := o.Looks.Take(ctx)
 	if err == nil {
 		defer leave()
-		b.snapshot, err = o.take(ctx, b.dir, &git.Options{Scratch: o.Scratch, Roots: b.roots, Files: o.Files, Withheld: b.withheld()})
+		b.snapshot, err = o.take(ctx, b.dir,
+			&git.Options{Scratch: o.Scratch, Roots: b.roots, Files: o.Files, Withheld: b.withheld()})
 	}
 	if err != nil && ctx.Err() != nil {
 		if err = context.Cause(ctx); b.ctx.Err() != nil {

@@ -18,7 +18,8 @@ func withEarlier(earlier, now []protocol.Change) []protocol.Change {
 			all = append(all, change)
 			continue
 		}
-		if added, removed := all[before].Added, all[before].Removed; change.Added != nil && change.Removed != nil && added != nil && removed != nil {
+		if added, removed := all[before].Added, all[before].Removed; change.Added != nil && change.Removed != nil &&
+			added != nil && removed != nil {
 			change.Added, change.Removed = new(*change.Added+*added), new(*change.Removed+*removed)
 		}
 		if all[before].Kind == string(git.Add) && change.Kind == string(git.Update) {

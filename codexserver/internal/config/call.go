@@ -39,7 +39,9 @@ func CheckFolder(cwd string) error {
 // CallKeys returns the keys of a call's configuration, which [ReadCall] returned, that a call may set, and warnings
 // about keys that it leaves out. Cwd is the call's working folder. Bounded is true when the server limits the folders
 // that calls may name. CallKeys fails if a known key is not for calls, or a table has one that is not known.
-func CallKeys(call protocol.Overrides, cwd string, bounded bool) (keys protocol.Overrides, warnings []string, err error) {
+func CallKeys(
+	call protocol.Overrides, cwd string, bounded bool,
+) (keys protocol.Overrides, warnings []string, err error) {
 	c := &callKeys{cwd: cwd, admitted: layer{}}
 	for _, key := range slices.Sorted(maps.Keys(call)) {
 		if Ours(key) {
@@ -51,10 +53,12 @@ func CallKeys(call protocol.Overrides, cwd string, bounded bool) (keys protocol.
 		return nil, nil, fmt.Errorf("a call may not set %s; %s", enumerate(c.refused), whoAllows(bounded))
 	}
 	if len(c.programs) > 0 {
-		warnings = append(warnings, fmt.Sprintf("argument config: %s left out: a call may not name programs to start; %s", enumerate(c.programs), whoAllows(bounded)))
+		warnings = append(warnings, fmt.Sprintf("argument config: %s left out: a call may not name programs to "+
+			"start; %s", enumerate(c.programs), whoAllows(bounded)))
 	}
 	if len(c.unknown) > 0 {
-		warnings = append(warnings, fmt.Sprintf("argument config: %s left out: no such key is known", enumerate(c.unknown)))
+		warnings = append(warnings, fmt.Sprintf("argument config: %s left out: no such key is known",
+			enumerate(c.unknown)))
 	}
 	return c.admitted, warnings, nil
 }
@@ -174,14 +178,16 @@ func withoutTexts(v any, t reflect.Type) any {
 
 // jsonOf has the kinds of JSON that a Go kind may be, but no text.
 var jsonOf = [reflect.UnsafePointer + 1]string{
-	reflect.Bool: "tf", reflect.Int: "0", reflect.Int64: "0", reflect.Float64: "0", reflect.Slice: "[", reflect.Map: "{", reflect.Struct: "{",
+	reflect.Bool: "tf", reflect.Int: "0", reflect.Int64: "0", reflect.Float64: "0", reflect.Slice: "[",
+	reflect.Map: "{", reflect.Struct: "{",
 }
 
 // Chooses reports whether a call's configuration has a dotted key, or a key below it. It takes a dot in a name for one of a
 // dotted key, and a name with quotes or space around it for any, also where no engine does.
 func Chooses(call map[string]any, key string) bool {
 	for name, v := range call {
-		if name == key || strings.HasPrefix(name, key+".") || strings.ContainsAny(name, `"'`) || strings.TrimSpace(name) != name {
+		if name == key || strings.HasPrefix(name, key+".") || strings.ContainsAny(name, `"'`) ||
+			strings.TrimSpace(name) != name {
 			return true
 		}
 		table, _ := v.(layer)

@@ -302,7 +302,8 @@ func Load(l Layers) (*Config, error) {
 	places := []place{{file: path}}
 	located := func(err error) error { return locate(err, call, flags, places...) }
 	name, profile, all := "", layer(nil), stack(layer{}, file, flags, call)
-	if err := cmp.Or(decode(all, &name, "profile"), decode(all, new(layer), "profiles")); err != nil { // which are tables as they are
+	// which are tables as they are
+	if err := cmp.Or(decode(all, &name, "profile"), decode(all, new(layer), "profiles")); err != nil {
 		return nil, located(err)
 	}
 	if name != "" {
@@ -390,7 +391,8 @@ func (c *Config) read(merged layer) error {
 		return fmt.Errorf("model_providers.%s.%w", JoinKey(c.ModelProvider), err)
 	}
 	if at := p.BaseURL; at != "" && !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
-		return fmt.Errorf("model_providers.%s.base_url: want http:// or https:// at the beginning", JoinKey(c.ModelProvider))
+		return fmt.Errorf("model_providers.%s.base_url: want http:// or https:// at the beginning",
+			JoinKey(c.ModelProvider))
 	}
 	return nil
 }
@@ -399,7 +401,8 @@ func (c *Config) read(merged layer) error {
 // to search. It fails if the web search cannot be switched on.
 func (c *Config) SearchWeb(on bool) error {
 	if p := c.Provider(); on && p.WireAPI != WireResponses {
-		return fmt.Errorf("argument /web-search: the provider %q has no web search: it uses wire_api = %q, and only %q has one",
+		return fmt.Errorf("argument /web-search: the provider %q has no web search: it uses wire_api = %q, and only "+
+			"%q has one",
 			c.ModelProvider, cmp.Or(p.WireAPI, WireChat), WireResponses)
 	}
 	if on && c.WebSearchMode == "disabled" {

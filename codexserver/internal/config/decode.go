@@ -73,8 +73,10 @@ func decodeTable(path []string, from layer, dst reflect.Value) error {
 			return err
 		}
 		words, is := f.Tag.Lookup("words")
-		if word := reflect.Indirect(to); is && word.IsValid() && !slices.Contains(strings.Split(words, ","), word.String()) {
-			return keyErrorf(path, "%q is not one of %s", word.String(), text.Or(strings.Split(strings.TrimPrefix(words, ","), ",")))
+		if word := reflect.Indirect(to); is && word.IsValid() &&
+			!slices.Contains(strings.Split(words, ","), word.String()) {
+			return keyErrorf(path, "%q is not one of %s", word.String(),
+				text.Or(strings.Split(strings.TrimPrefix(words, ","), ",")))
 		}
 	}
 	return nil
@@ -90,7 +92,8 @@ func decodeValue(path []string, v any, dst reflect.Value) error {
 		to = (*Duration)(duration)
 	}
 	_, own := to.(json.Unmarshaler)
-	if from := reflect.ValueOf(v); !own && from.Kind() == dst.Kind() && slices.Contains(plain, from.Kind()) && utf8.ValidString(from.String()) {
+	if from := reflect.ValueOf(v); !own && from.Kind() == dst.Kind() && slices.Contains(plain, from.Kind()) &&
+		utf8.ValidString(from.String()) {
 		dst.Set(from.Convert(dst.Type())) // as JSON does it: most keys have such a default
 		return nil
 	}
@@ -134,10 +137,12 @@ func keyErrorf(path []string, format string, args ...any) error {
 }
 
 // kindWords are the names that TOML has for the kinds of JSON.
-var kindWords = map[jsontext.Kind]string{'"': "a string", 't': "a boolean", 'f': "a boolean", '0': "a number", '[': "an array", '{': "a table"}
+var kindWords = map[jsontext.Kind]string{'"': "a string", 't': "a boolean", 'f': "a boolean", '0': "a number",
+	'[': "an array", '{': "a table"}
 
 // typeWords are those for the Go kinds of fields.
 var typeWords = map[reflect.Kind]string{
-	reflect.String: "a string", reflect.Bool: "a boolean", reflect.Int: "an integer", reflect.Int64: "an integer", reflect.Float64: "a number",
-	reflect.Slice: "an array", reflect.Map: "a table", reflect.Struct: "a table",
+	reflect.String: "a string", reflect.Bool: "a boolean", reflect.Int: "an integer", reflect.Int64: "an integer",
+	reflect.Float64: "a number",
+	reflect.Slice:   "an array", reflect.Map: "a table", reflect.Struct: "a table",
 }

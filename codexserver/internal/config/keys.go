@@ -44,9 +44,11 @@ func (s *Settings) keys() []key {
 
 func (s *Settings) approvalKeys() []key {
 	a := &s.Approvals
-	place, failure := oneOf(setting.WhereClient, setting.WherePage, setting.WhereBoth), oneOf("deny", "abort", "fail-call")
+	place, failure := oneOf(setting.WhereClient, setting.WherePage, setting.WhereBoth),
+		oneOf("deny", "abort", "fail-call")
 	return []key{
-		{"approvals.where", &a.Where, "client", place, "[who is asked](approvals.md#who-is-asked): `client`, `page`, `both`"},
+		{"approvals.where", &a.Where, "client", place,
+			"[who is asked](approvals.md#who-is-asked): `client`, `page`, `both`"},
 		{"approvals.clients", &a.Clients, unset{layer{}}, func(v reflect.Value) error {
 			for _, name := range slices.Sorted(maps.Keys(a.Clients)) {
 				if err := place(reflect.ValueOf(a.Clients[name])); err != nil {
@@ -56,22 +58,30 @@ func (s *Settings) approvalKeys() []key {
 			return nil
 		}, "the same for single clients"},
 		{"approvals.reviewer", &s.Codex.Reviewer, "codex", oneOf(setting.ReviewerCodex, setting.ReviewerPerson),
-			"[who decides](engines.md#what-codex-asks) what Codex asks about: `codex`, whom its `approvals_reviewer` names; `person`"},
+			"[who decides](engines.md#what-codex-asks) what Codex asks about: `codex`, whom its `approvals_reviewer` " +
+				"names; `person`"},
 		{"approvals.timeout", &a.Timeout, unset{"10m"}, noLimit,
 			"how long an answer may take; if it is not set, an hour for questions of tasks"},
 		{"approvals.on_unsupported", &a.OnUnsupported, unset{"deny"}, failure,
 			""},
 		{"approvals.on_error", &a.OnError, unset{"deny"}, failure, ""},
-		{"approvals.on_timeout", &a.OnTimeout, unset{"deny"}, failure, "[the decision](approvals.md#every-answer-and-what-it-does) without an answer: `deny`, `abort`, `fail-call`"},
-		{"approvals.on_cancel", &a.OnCancel, unset{"abort"}, oneOf("abort", "deny"), "the answer `cancel`: `abort`, `deny`"},
+		{"approvals.on_timeout", &a.OnTimeout, unset{"deny"}, failure,
+			"[the decision](approvals.md#every-answer-and-what-it-does) without an answer: `deny`, `abort`, " +
+				"`fail-call`"},
+		{"approvals.on_cancel", &a.OnCancel, unset{"abort"}, oneOf("abort", "deny"),
+			"the answer `cancel`: `abort`, `deny`"},
 		{"approvals.schema", &a.Schema, unset{"empty"}, oneOf("empty", "decision", "auto", "decision-both"),
 			"[the form](approvals.md#every-answer-and-what-it-does): `empty`, `decision`, `auto`, `decision-both`"},
 		{"approvals.allow", &a.Allow, unset{[]any{}}, nil, ""},
 		{"approvals.deny", &a.Deny, unset{[]any{}}, inside, ""},
-		{"approvals.ask", &a.Ask, unset{[]any{}}, inside, "[rules](rules.md#rules): commands that run or are denied unasked, or asked about each time"},
+		{"approvals.ask", &a.Ask, unset{[]any{}}, inside,
+			"[rules](rules.md#rules): commands that run or are denied unasked, or asked about each time"},
 		{"approvals.hosts", &a.Hosts, "off", oneOf("off", "ask"),
-			"`ask`, or a rule that names a host: commands in `workspace-write` [ask for each host](approvals.md#the-network-by-the-host); `off`"},
-		{"approvals.log", &a.Log, unset{}, nil, "the file of [the log](approvals.md#the-log); `\"\"` keeps none. By default `codex-mcp/approvals.log` in `$CODEX_HOME`"},
+			"`ask`, or a rule that names a host: commands in `workspace-write` [ask for each " +
+				"host](approvals.md#the-network-by-the-host); `off`"},
+		{"approvals.log", &a.Log, unset{}, nil,
+			"the file of [the log](approvals.md#the-log); `\"\"` keeps none. By default `codex-mcp/approvals.log` in " +
+				"`$CODEX_HOME`"},
 		{"approvals.page_port", &a.PagePort, 0, func(v reflect.Value) error {
 			if port := v.Int(); port < 0 || port > 65535 {
 				return fmt.Errorf("%d is not a port", port)
@@ -94,19 +104,26 @@ func (s *Settings) approvalKeys() []key {
 func (s *Settings) callKeys() []key {
 	c := &s.Calls
 	return []key{
-		{"calls.full_access", &c.FullAccess, "ask", oneOf(setting.FullAccessAsk, setting.FullAccessAllow, setting.FullAccessDeny),
+		{"calls.full_access", &c.FullAccess, "ask",
+			oneOf(setting.FullAccessAsk, setting.FullAccessAllow, setting.FullAccessDeny),
 			"a call that [asks for more](approvals.md#more-than-the-configuration): `ask`, `allow`, `deny`"},
-		{"calls.trusted", &c.TrustedCalls, false, nil, "a call's `config` may set every key, not only [the listed ones](#what-a-call-may-set)"},
-		{"calls.locked_arguments", &c.LockedArguments, unset{[]any{}}, each(Lockable), "arguments of `codex` that are not offered, and refused"},
+		{"calls.trusted", &c.TrustedCalls, false, nil,
+			"a call's `config` may set every key, not only [the listed ones](#what-a-call-may-set)"},
+		{"calls.locked_arguments", &c.LockedArguments, unset{[]any{}}, each(Lockable),
+			"arguments of `codex` that are not offered, and refused"},
 		{"calls.check", &c.Check, "", func(reflect.Value) error { return setting.ValidateCheck(c.Check) },
 			"[a command](tasks.md#a-check) that says whether a turn is done, for each call"},
-		{"calls.tools", &c.Tools, Choosable, each(Choosable, always...), "tools to offer besides `codex` and `codex-reply`"},
-		{"calls.always_load", &c.AlwaysLoad, false, nil, "asks clients that load tools on demand to load these at once"},
+		{"calls.tools", &c.Tools, Choosable, each(Choosable, always...),
+			"tools to offer besides `codex` and `codex-reply`"},
+		{"calls.always_load", &c.AlwaysLoad, false, nil,
+			"asks clients that load tools on demand to load these at once"},
 		{"calls.patience", (*Patience)(&c.Patience), "auto", nil,
 			"when a call [ends before its turn](tasks.md#the-background): `\"45s\"`, `0` for never, `auto`"},
-		{"calls.tasks", &s.Tasks.Mode, "auto", oneOf(setting.TasksAuto, setting.TasksNever), "`auto`: a call becomes [a task](tasks.md#the-background) if the client declares them; `never`"},
+		{"calls.tasks", &s.Tasks.Mode, "auto", oneOf(setting.TasksAuto, setting.TasksNever),
+			"`auto`: a call becomes [a task](tasks.md#the-background) if the client declares them; `never`"},
 		{"calls.grace", &s.Tasks.Grace, "1s", noLimit, "the time before that"},
-		{"calls.resume", &s.Tasks.Resume, true, nil, "continues what [a killed server](tasks.md#interruptions-and-restarts) did"},
+		{"calls.resume", &s.Tasks.Resume, true, nil,
+			"continues what [a killed server](tasks.md#interruptions-and-restarts) did"},
 		{"calls.changes", &s.Changes.Read, true, nil,
 			"finds [what a turn changed](wire.md#the-result-of-a-turn) by reading folders; `false`: only patches"},
 	}
@@ -121,13 +138,17 @@ func (s *Settings) otherKeys() []key {
 		{"limits.command", &l.Command, "2m", atLeast(time.Millisecond),
 			"how long a command may run, unless the model requests up to an hour"},
 		{"limits.check", &s.Calls.CheckTime, "10m", atLeast(time.Millisecond), "how long a check may take"},
-		{"limits.reconnect", &s.Codex.Reconnect, "2m", noLimit, "how long a turn of Codex may wait for the network, while nothing else happens"},
+		{"limits.reconnect", &s.Codex.Reconnect, "2m", noLimit,
+			"how long a turn of Codex may wait for the network, while nothing else happens"},
 		{"limits.tasks", &s.Tasks.Limit, 64, noMost(1), "how many tasks may be unfinished"},
-		{"limits.result", &s.MaxResult, setting.DefaultResult, noMost(4096), "the bytes of a result, at least 4096; `codex-show` has the rest"},
+		{"limits.result", &s.MaxResult, setting.DefaultResult, noMost(4096),
+			"the bytes of a result, at least 4096; `codex-show` has the rest"},
 
-		{"sandbox.helper", &s.Sandbox.Helper, unset{[]any{}}, nil, "[a program that confines commands](#a-sandbox-of-your-own)"},
+		{"sandbox.helper", &s.Sandbox.Helper, unset{[]any{}}, nil,
+			"[a program that confines commands](#a-sandbox-of-your-own)"},
 		{"sandbox.caches", &s.Sandbox.Caches, unset{}, folders,
-			"folders with [copies for each conversation](troubleshooting.md#a-command-does-not-run), in place of the usual caches; `[]`: none"},
+			"folders with [copies for each conversation](troubleshooting.md#a-command-does-not-run), in place of the " +
+				"usual caches; `[]`: none"},
 		{"sandbox.deny_read", &s.Sandbox.DenyRead, unset{[]any{}}, func(reflect.Value) error {
 			for _, name := range s.Sandbox.DenyRead {
 				if _, err := withheld(name); err != nil {
@@ -136,14 +157,18 @@ func (s *Settings) otherKeys() []key {
 			}
 			return nil
 		}, "files that [nobody reads](#profiles-of-permissions), in each sandbox mode"},
-		{"sandbox.strict", &s.Sandbox.Strict, false, nil, "under `untrusted`, [asks about more](rules.md#known-to-be-safe)"},
+		{"sandbox.strict", &s.Sandbox.Strict, false, nil,
+			"under `untrusted`, [asks about more](rules.md#known-to-be-safe)"},
 
 		{"failover.to", &s.Failover.To, unset{[]any{}}, func(reflect.Value) error { return s.Failover.Validate() },
 			"[other providers](engines.md#another-provider), in order"},
 
-		{"http.unlocked_arguments", &h.UnlockedArguments, unset{[]any{}}, each(LockedOverHTTP), "[locked arguments](http.md#what-a-call-may-choose) that a call may choose"},
-		{"http.hosts", &h.Hosts, unset{[]any{}}, addresses("http://", "HOST or HOST:PORT"), "host names of the server besides this machine's"},
-		{"http.origins", &h.Origins, unset{[]any{}}, addresses("", "SCHEME://HOST or SCHEME://HOST:PORT"), "web pages that may use it, in place of this machine's"},
+		{"http.unlocked_arguments", &h.UnlockedArguments, unset{[]any{}}, each(LockedOverHTTP),
+			"[locked arguments](http.md#what-a-call-may-choose) that a call may choose"},
+		{"http.hosts", &h.Hosts, unset{[]any{}}, addresses("http://", "HOST or HOST:PORT"),
+			"host names of the server besides this machine's"},
+		{"http.origins", &h.Origins, unset{[]any{}}, addresses("", "SCHEME://HOST or SCHEME://HOST:PORT"),
+			"web pages that may use it, in place of this machine's"},
 		{"http.drain_timeout", &h.Drain, "30s", nil, "how long running work may continue after a signal"},
 		{name: "http.metrics"}, {name: "http.worker_idle"}, {name: "http.url"}, {name: "http.oauth"},
 		{name: "http.principals", meaning: "keys of [codex-mcp-gateway](../codexserver/gateway/README.md#keys)"},
@@ -178,7 +203,8 @@ func (s *Settings) set(from layer) error {
 		path := strings.Split(k.name, ".")
 		v := At(from, path...)
 		if k.into == nil {
-			if alone := k.name == "http.metrics" || k.name == "http.oauth" || k.name == "http.principals"; alone && !isEmpty(v) {
+			if alone := k.name == "http.metrics" || k.name == "http.oauth" || k.name == "http.principals"; alone &&
+				!isEmpty(v) {
 				s.HTTP.Gateway = append(s.HTTP.Gateway, k.name) // the others have no effect without these
 			}
 			continue
@@ -341,4 +367,6 @@ var always = []string{"codex", "codex-reply"}
 
 // Lockable are the arguments of the tool codex that can be locked: all but the
 // prompt. It is read only.
-var Lockable = []string{"approval-policy", "base-instructions", "budget", "check", "compact-prompt", "config", "cwd", "developer-instructions", "effort", "images", "include-plan-tool", "model", "output-schema", "profile", "sandbox", "web-search", "worktree"}
+var Lockable = []string{"approval-policy", "base-instructions", "budget", "check", "compact-prompt", "config", "cwd",
+	"developer-instructions", "effort", "images", "include-plan-tool", "model", "output-schema", "profile", "sandbox",
+	"web-search", "worktree"}

@@ -38,8 +38,10 @@ func ReadFile(path string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(data[:min(len(data), 4)], 0) || bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
-		return nil, fmt.Errorf("%s: the file is UTF-16, and TOML is UTF-8: save it as UTF-8 (in PowerShell, Set-Content -Encoding utf8)", path)
+	if slices.Contains(data[:min(len(data), 4)], 0) || bytes.HasPrefix(data, []byte{0xff, 0xfe}) ||
+		bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+		return nil, fmt.Errorf("%s: the file is UTF-16, and TOML is UTF-8: save it as UTF-8 (in PowerShell, "+
+			"Set-Content -Encoding utf8)", path)
 	}
 	doc := layer{}
 	if err := toml.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &doc); err != nil {
@@ -80,7 +82,8 @@ func linesOf(doc []byte) ([]line, error) {
 			table = names
 			lines = append(lines, line{header: true, path: names, start: end})
 		case unstable.KeyValue:
-			lines = append(lines, line{path: slices.Concat(table, names), start: int(e.Raw.Offset), value: int(e.Value().Raw.Offset)})
+			lines = append(lines, line{path: slices.Concat(table, names), start: int(e.Raw.Offset),
+				value: int(e.Value().Raw.Offset)})
 		}
 	}
 	return lines, p.Error()

@@ -64,7 +64,8 @@ func (c *Config) permit(call layer, own ...layer) error {
 	}
 	if !byProfile {
 		if len(c.Permissions) > 0 && !byMode && call[sandboxMode] == nil {
-			return fmt.Errorf("%s: is missing, so none of the profiles in [%s] counts; name one, or write sandbox_mode", chosenProfile, profileTable)
+			return fmt.Errorf("%s: is missing, so none of the profiles in [%s] counts; name one, or write sandbox_mode",
+				chosenProfile, profileTable)
 		}
 		return nil
 	}
@@ -91,7 +92,8 @@ func (c *Config) permit(call layer, own ...layer) error {
 			}
 			mode = protocol.SandboxWorkspaceWrite
 			if filepath.IsAbs(rule.Path) || rule.Path == permission.Root {
-				c.NamedRoots = append(c.NamedRoots, strings.Replace(rule.Path, permission.Root, string(filepath.Separator), 1))
+				c.NamedRoots = append(c.NamedRoots,
+					strings.Replace(rule.Path, permission.Root, string(filepath.Separator), 1))
 			}
 		}
 		c.NamedRoots = append(c.NamedRoots, profile.Workspaces...)
@@ -160,7 +162,8 @@ func extended(own layer, name string, from []string) (layer, error) {
 	case name == fullProfile:
 		return nil, fmt.Errorf("%s: %s cannot be extended", key, name)
 	case strings.HasPrefix(name, ":"):
-		return nil, fmt.Errorf("%s: %q is no built-in profile: want %s or %s", key, name, strings.Join(slices.Sorted(maps.Keys(builtinProfiles)), ", "), fullProfile)
+		return nil, fmt.Errorf("%s: %q is no built-in profile: want %s or %s", key, name,
+			strings.Join(slices.Sorted(maps.Keys(builtinProfiles)), ", "), fullProfile)
 	case slices.Contains(from, name):
 		return nil, fmt.Errorf("%s: %q extends itself", key, name)
 	}
@@ -320,7 +323,8 @@ func readNetwork(p *permission.Profile, key []string, table layer) (on bool, err
 		if table, is := value.(layer); value == false || value == "" || is && len(table) == 0 {
 			continue
 		}
-		return false, keyErrorf(append(key, name), "cannot be kept here; remove it, or write sandbox_mode in place of %s", chosenProfile)
+		return false, keyErrorf(append(key, name),
+			"cannot be kept here; remove it, or write sandbox_mode in place of %s", chosenProfile)
 	}
 	if !on {
 		p.Domains = nil

@@ -161,8 +161,10 @@ func (r *Rule) UnmarshalJSON(b []byte) (err error) {
 	}
 	switch {
 	case json.Unmarshal(b, &table.Command) == nil:
-	case json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) != nil, (len(table.Command) > 0) == (table.Host != ""), table.Host != "" && (table.Outside || table.Env != nil):
-		return errors.New(`want a list of words such as ["go", "test"], {command = ["go", "test"], outside = true} or {host = "proxy.golang.org"}`)
+	case json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) != nil,
+		(len(table.Command) > 0) == (table.Host != ""), table.Host != "" && (table.Outside || table.Env != nil):
+		return errors.New(`want a list of words such as ["go", "test"], {command = ["go", "test"], outside = true} ` +
+			`or {host = "proxy.golang.org"}`)
 	case table.Host != "":
 		table.Host, err = decide.HostPattern(table.Host)
 	case len(table.Env) > 0 && !table.Outside:
@@ -197,9 +199,12 @@ func readSources(home string, args []string) (s sources, err error) {
 		segments, _ := splitKey(key) // it was parsed
 		one, table := Nest(value, segments...), segments[0]
 		switch {
-		case len(segments) == 1 && slices.Contains(ourTables, table) && !isTable(value): // meant for Codex, which ignores unknown keys
-			instead := map[string]string{"sandbox": "; write sandbox_mode", "approvals": "; write approval_policy"}[table]
-			s.ignored = append(s.ignored, fmt.Sprintf("-c %s is ignored: %s is a table of %s, and no key of Codex%s", key, table, SettingsFile, instead))
+		// meant for Codex, which ignores unknown keys
+		case len(segments) == 1 && slices.Contains(ourTables, table) && !isTable(value):
+			instead := map[string]string{"sandbox": "; write sandbox_mode",
+				"approvals": "; write approval_policy"}[table]
+			s.ignored = append(s.ignored, fmt.Sprintf("-c %s is ignored: %s is a table of %s, and no key of Codex%s",
+				key, table, SettingsFile, instead))
 		case slices.Contains(overridable, table):
 			Merge(s.flags, one)
 		case Ours(table) || table == notifyTable && isTable(one[table]):

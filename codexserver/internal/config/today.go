@@ -53,7 +53,8 @@ func (c *Config) adopt(merged layer) error {
 		return nil
 	}
 	if merged["web_search"] == nil {
-		c.Notes = append(c.Notes, `tools.web_search: the table says how to search, not whether: web search is off without web_search = "live"`)
+		c.Notes = append(c.Notes, `tools.web_search: the table says how to search, not whether: web search is off `+
+			`without web_search = "live"`)
 	}
 	err := decode(merged, &c.WebSearch, "tools", "web_search")
 	Merge(merged, Nest(false, "tools", "web_search"))

@@ -131,10 +131,12 @@ var decidesElsewhere = map[string]string{
 const workspaceTable = "sandbox_workspace_write"
 
 // guardedKeys are the keys of Codex that say what is asked, and what commands may touch.
-var guardedKeys = []string{"approval_policy", "approvals_reviewer", "default_permissions", "permissions", "sandbox_mode", workspaceTable, "shell_environment_policy"}
+var guardedKeys = []string{"approval_policy", "approvals_reviewer", "default_permissions", "permissions",
+	"sandbox_mode", workspaceTable, "shell_environment_policy"}
 
 // guardedOfOurs are such keys of ours, which other names of -c may mean.
-var guardedOfOurs = []string{"approvals", "calls", "calls.full_access", "calls.locked_arguments", "calls.trusted", "sandbox"}
+var guardedOfOurs = []string{"approvals", "calls", "calls.full_access", "calls.locked_arguments", "calls.trusted",
+	"sandbox"}
 
 // misspelt returns an error for the first key of Codex's on the command line, in config.toml or in the file of a profile
 // in home that is a typo away from one of guardedKeys or of the keys of their tables, or is one of these outside of its
@@ -166,7 +168,8 @@ func guarded(l layer, ours bool) error {
 			key = key[2:]
 		}
 		switch inTable := text.Nearest(key[0], slices.Values(known(reflect.TypeFor[WorkspaceWrite](), true))); {
-		case len(key) > 1 && u.meant != "" && slices.Contains(guardedKeys, key[0]), len(key) == 1 && slices.Contains(guardedKeys, u.meant):
+		case len(key) > 1 && u.meant != "" && slices.Contains(guardedKeys, key[0]), len(key) == 1 &&
+			slices.Contains(guardedKeys, u.meant):
 			return u
 		case len(key) == 1 && inTable != "":
 			return unknown{workspaceTable + "." + inTable, u.path}

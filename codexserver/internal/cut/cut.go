@@ -19,8 +19,10 @@ import (
 
 // The reasons why a turn is not continued.
 var (
-	ErrNotBegun  = errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
-	ErrOvertaken = errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
+	ErrNotBegun = errors.New("the server ended before this turn began: nothing of it ran, and its message is not in " +
+		"the conversation; send it again")
+	ErrOvertaken = errors.New("the server ended while this turn ran, and the conversation was continued before this " +
+		"turn could be")
 )
 
 // Turn is a turn as the conversation's file shows it.
@@ -114,22 +116,26 @@ const Head = "<interrupted>\nThe server that ran your last turn has ended, "
 func Message(open []Call, note func(words string)) []protocol.InputItem {
 	var b strings.Builder
 	b.WriteString(strings.TrimPrefix(Head, "<interrupted>\n") + "and another one continues the turn here. " +
-		"A call without a result, or whose result is \"aborted\" or begins with it, may have run or not, in whole or in part, and its processes were killed. " +
+		"A call without a result, or whose result is \"aborted\" or begins with it, may have run or not, in whole or " +
+		"in part, and its processes were killed. " +
 		"The user did not interrupt the turn, even if a message says so. No call was repeated. " +
 		"Find out what such a call has done before you repeat it. Then continue with the task.\n")
 	for i, call := range open {
 		if i == most {
 			fmt.Fprintf(&b, "There are %d more calls without a result.\n", len(open)-most)
-			note(fmt.Sprintf("The server ended while %d more calls were open. They were not run again.", len(open)-most))
+			note(fmt.Sprintf("The server ended while %d more calls were open. They were not run again.",
+				len(open)-most))
 			break
 		}
 		fmt.Fprintf(&b, "Without a result: %s\n", call)
-		note("The server ended while this call was open: " + call.String() + ". It may have run or not, and was not run again.")
+		note("The server ended while this call was open: " + call.String() +
+			". It may have run or not, and was not run again.")
 	}
 	return protocol.TextInput(text.Tagged("interrupted", strings.TrimSuffix(b.String(), "\n")))
 }
 
 // Event returns the event that says that this process continues a turn.
 func Event() protocol.EventMsg {
-	return protocol.BackgroundEvent{Message: fmt.Sprintf("the server that ran this turn ended; process %d continues it in another turn", os.Getpid())}
+	return protocol.BackgroundEvent{Message: fmt.Sprintf("the server that ran this turn ended; process %d continues "+
+		"it in another turn", os.Getpid())}
 }

@@ -67,14 +67,16 @@ func ShellScript(argv []string) (text string, ok bool) {
 		return "", false
 	}
 	dir, name := path.Split(argv[0])
-	return argv[2], slices.Contains(shells, name) && slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, dir)
+	return argv[2], slices.Contains(shells, name) &&
+		slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, dir)
 }
 
 // Written returns a command as a person would write it: if a shell runs one plain command, that command alone. It is for
 // people: rules and the log have the whole argv.
 func Written(argv []string) []string {
 	commands, plain := Commands(argv)
-	if !plain || len(commands) != 1 || slices.ContainsFunc(commands[0], func(word string) bool { return strings.HasPrefix(word, "=") }) {
+	if !plain || len(commands) != 1 || slices.ContainsFunc(commands[0],
+		func(word string) bool { return strings.HasPrefix(word, "=") }) {
 		return argv // zsh makes another word of one that begins so
 	}
 	return commands[0]

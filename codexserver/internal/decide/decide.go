@@ -121,7 +121,8 @@ type PatchInput struct {
 
 // Patch decides what happens to a patch. After [RunSandboxed] the sandbox stops it, and [AfterDenial] follows.
 func Patch(in PatchInput) Verdict {
-	allowed := in.Sandbox == protocol.SandboxDangerFullAccess || in.Sandbox == protocol.SandboxWorkspaceWrite && in.Inside
+	allowed := in.Sandbox == protocol.SandboxDangerFullAccess || in.Sandbox == protocol.SandboxWorkspaceWrite &&
+		in.Inside
 	switch {
 	case !slices.Contains(protocol.ApprovalPolicies(), in.Policy):
 		return refusal("patch rejected: unknown approval policy %q", in.Policy)
@@ -134,5 +135,6 @@ func Patch(in PatchInput) Verdict {
 	case in.Policy == protocol.ApprovalOnRequest:
 		return Verdict{Action: Ask}
 	}
-	return refusal("patch rejected: it writes where the sandbox does not allow it, and the approval policy is never to ask")
+	return refusal("patch rejected: it writes where the sandbox does not allow it, and the approval policy is never " +
+		"to ask")
 }

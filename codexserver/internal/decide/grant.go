@@ -66,7 +66,8 @@ func (g *Grant) Narrow(base *Grant) {
 	case s.Mode == write && b.Mode == write:
 		s.ExcludeSlashTmp = s.ExcludeSlashTmp || b.ExcludeSlashTmp
 		s.ExcludeTmpdirEnvVar = s.ExcludeTmpdirEnvVar || b.ExcludeTmpdirEnvVar
-		s.WritableRoots = slices.DeleteFunc(slices.Clone(s.WritableRoots), func(root string) bool { return !slices.Contains(b.WritableRoots, root) })
+		s.WritableRoots = slices.DeleteFunc(slices.Clone(s.WritableRoots),
+			func(root string) bool { return !slices.Contains(b.WritableRoots, root) })
 	}
 	s.NetworkAccess = s.NetworkAccess && (b.NetworkAccess || b.Mode == protocol.SandboxDangerFullAccess)
 	if g.Policy != protocol.ApprovalUntrusted || !slices.Contains(protocol.ApprovalPolicies(), base.Policy) {

@@ -66,7 +66,8 @@ func (m *mentions) command(words []Word, fed bool, depth int) {
 		m.script(strings.Join(text, " "), true, depth-1)
 	case name == "source" || name == ".":
 		m.found = m.found || slices.ContainsFunc(words[1:], func(w Word) bool { return w.Open || !fed && isInput(w) })
-	case name == "command" && len(words) > 1 && slices.Contains([]string{"-v", "-V"}, words[1].Text): // only looks it up
+	// only looks it up
+	case name == "command" && len(words) > 1 && slices.Contains([]string{"-v", "-V"}, words[1].Text):
 	case name == "find" || name == "fd":
 		m.after(words[1:], depth)
 	case slices.Contains(starters, name) || strings.HasPrefix(name, "ld") && strings.Contains(name, ".so"):
@@ -183,7 +184,8 @@ func (m *mentions) script(text string, whole bool, depth int) {
 				if n.Value != nil { // PS4 is computed, and so is ${X@P}
 					m.computed(speak(n.Value).Text, depth)
 				}
-				m.found = m.found || n.Name != nil && slices.Contains([]string{"BASH_ALIASES", "BASH_CMDS"}, n.Name.Value)
+				m.found = m.found || n.Name != nil &&
+					slices.Contains([]string{"BASH_ALIASES", "BASH_CMDS"}, n.Name.Value)
 			}
 			return true
 		})
@@ -245,7 +247,8 @@ func input(w *syntax.Word) Word {
 func runsInput(words []Word) bool {
 	return slices.ContainsFunc(words, func(w Word) bool {
 		name := programName(w.Text)
-		return w.Open || LooksLikeShell(name) || slices.Contains(unread, name) || slices.Contains([]string{"source", ".", "eval", "xargs", "parallel"}, name)
+		return w.Open || LooksLikeShell(name) || slices.Contains(unread, name) ||
+			slices.Contains([]string{"source", ".", "eval", "xargs", "parallel"}, name)
 	})
 }
 
@@ -265,11 +268,13 @@ func (m *mentions) behind(name string, args []Word, fed bool, depth int) {
 	}
 	for i, arg := range args {
 		if arg.Open { // what is read follows another word, which may start it
-			m.found = m.found || !reads || i < len(args)-1 || slices.ContainsFunc(args, func(w Word) bool { return slices.Contains(starters, programName(w.Text)) })
+			m.found = m.found || !reads || i < len(args)-1 ||
+				slices.ContainsFunc(args, func(w Word) bool { return slices.Contains(starters, programName(w.Text)) })
 			continue
 		}
 		rest := args[i:]
-		if first := programName(arg.Text); LooksLikeShell(first) || first == "eval" || first == "find" || first == "fd" || slices.Contains(unread, first) {
+		if first := programName(arg.Text); LooksLikeShell(first) || first == "eval" || first == "find" ||
+			first == "fd" || slices.Contains(unread, first) {
 			m.command(rest, fed, depth-1)
 		}
 		m.compare(rest)
@@ -291,12 +296,14 @@ func (m *mentions) behind(name string, args []Word, fed bool, depth int) {
 // places reports whether a word of xargs or parallel is, or names, the place of what it reads.
 func places(w Word) bool {
 	return strings.Contains(w.Text, "{}") || len(w.Text) > 2 && strings.HasPrefix(w.Text, "-i") ||
-		slices.ContainsFunc([]string{"-I", "-J", "--replace"}, func(option string) bool { return strings.HasPrefix(w.Text, option) })
+		slices.ContainsFunc([]string{"-I", "-J", "--replace"},
+			func(option string) bool { return strings.HasPrefix(w.Text, option) })
 }
 
 func (m *mentions) after(args []Word, depth int) {
 	for i, arg := range args {
-		if slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}, arg.Text) || arg.Open {
+		if slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"},
+			arg.Text) || arg.Open {
 			words := slices.Clone(args[i+1:])
 			for k, w := range words {
 				words[k].Open = w.Open || strings.Contains(w.Text, "{}")
@@ -318,7 +325,8 @@ var starters = []string{
 	"choom", "chroot", "chrt", "command", "compgen", "coproc", "cpulimit", "dbus-launch", "dbus-run-session", "doas",
 	"eatmydata", "entr", "env", "exec", "expect", "faketime", "fakeroot", "fc", "firejail", "flock", "gdb", "hash",
 	"i386", "ionice", "linux32", "linux64", "ltrace", "mapfile", "mise", "nice", "nocorrect", "noglob", "nohup", "npx",
-	"nsenter", "numactl", "parallel", "perf", "pkexec", "pnpx", "prlimit", "proot", "proxychains", "readarray", "repeat",
+	"nsenter", "numactl", "parallel", "perf", "pkexec", "pnpx", "prlimit", "proot", "proxychains", "readarray",
+	"repeat",
 	"rlwrap", "runuser", "script", "setarch", "setpriv", "setsid", "ssh-agent", "start-stop-daemon", "stdbuf",
 	"strace", "su", "sudo", "systemd-inhibit", "systemd-run", "taskset", "time", "timeout", "torsocks", "toybox",
 	"trap", "tsocks", "unbuffer", "unshare", "uvx", "valgrind", "watch", "x86_64", "xargs", "xvfb-run",

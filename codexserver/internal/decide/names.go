@@ -24,7 +24,10 @@ func Names(argv []string) (names []string) {
 	for _, text := range argv {
 		for _, reading := range []string{text, unquote.Replace(text)} {
 			for _, breaks := range []string{"", "\\$=,:#!*?~^%@+[]{}"} { // the latter may be a part of a name
-				isBreak := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`;&|<>()"+breaks, r) }
+				isBreak := func(r rune) bool {
+					return unicode.IsSpace(r) ||
+						strings.ContainsRune("\"'`;&|<>()"+breaks, r)
+				}
 				for word := range strings.FieldsFuncSeq(reading, isBreak) {
 					if strings.ContainsAny(word, `/\`) { // a path leads past the PATH
 						continue

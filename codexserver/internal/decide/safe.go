@@ -32,7 +32,8 @@ func safe(cmd []Word) bool {
 	}
 	args := cmd[1:]
 	switch cmd[0].Text {
-	case "cat", "cd", "echo", "false", "grep", "head", "ls", "nl", "pwd", "tail", "true", "wc", "which": // whatever their words
+	// whatever their words
+	case "cat", "cd", "echo", "false", "grep", "head", "ls", "nl", "pwd", "tail", "true", "wc", "which":
 		return true
 	case "find":
 		return fixed(args) && covers(&findOptions, args)
@@ -41,7 +42,8 @@ func safe(cmd []Word) bool {
 	case "git":
 		return fixed(args) && safeGit(args)
 	case "sed": // a last word such as -fFILE would run a script that writes
-		return len(args) == 3 && !args[2].Open && args[0].Text == "-n" && lineRange.Get().MatchString(args[1].Text) && args[2].Text != "" && args[2].Text[0] != '-'
+		return len(args) == 3 && !args[2].Open && args[0].Text == "-n" && lineRange.Get().MatchString(args[1].Text) &&
+			args[2].Text != "" && args[2].Text[0] != '-'
 	}
 	return false
 }
@@ -61,15 +63,21 @@ func covers(known *lazyregexp.Regexp, words []Word) bool {
 }
 
 // findOptions are the tests of find and the actions that print. The numbers are values, as in -mtime -7.
-var findOptions = lazyregexp.Regexp{Text: `^-(?:[HLP]|[0-9]+[a-zA-Z]*|newer[aBcm][aBcmt]|a|amin|and|atime|cmin|ctime|daystart|depth|empty|executable|false|` +
-	`files0-from|follow|group|iname|inum|ipath|iregex|links|ls|maxdepth|mindepth|mmin|mount|mtime|name|newer|not|o|or|path|perm|print|print0|printf|` +
+var findOptions = lazyregexp.Regexp{Text: `^-(?:[HLP]|[0-9]+[a-zA-Z]*|newer[aBcm][aBcmt]|a|amin|and|atime|cmin|ctime|` +
+	`daystart|depth|empty|executable|false|` +
+	`files0-from|follow|group|iname|inum|ipath|iregex|links|ls|maxdepth|mindepth|mmin|mount|mtime|name|newer|not|o|` +
+	`or|path|perm|print|print0|printf|` +
 	`prune|quit|readable|regex|regextype|samefile|size|true|type|user|wholename|writable|xdev)$`}
 
 // ripgrepOptions leave out --pre, --hostname-bin, -z and --search-zip, which start a program.
-var ripgrepOptions = lazyregexp.Regexp{Text: `^(?:-[.0FHILNPSUVabchilnopqsuvwx]*(?:[ABCEMTdefgjmrt].*)?|--|--(?:after-context|before-context|` +
-	`case-sensitive|color|column|context|count|count-matches|encoding|files|files-with-matches|files-without-match|fixed-strings|follow|glob|heading|` +
-	`help|hidden|iglob|ignore-case|invert-match|json|line-number|line-regexp|max-columns|max-count|max-depth|max-filesize|multiline|no-config|no-filename|` +
-	`no-heading|no-ignore|no-ignore-vcs|no-line-number|no-messages|null|only-matching|passthru|pcre2|quiet|regexp|replace|smart-case|sort|sortr|stats|` +
+var ripgrepOptions = lazyregexp.Regexp{Text: `^(?:-[.0FHILNPSUVabchilnopqsuvwx]*(?:[ABCEMTdefgjmrt].*)?|--|` +
+	`--(?:after-context|before-context|` +
+	`case-sensitive|color|column|context|count|count-matches|encoding|files|files-with-matches|files-without-match|` +
+	`fixed-strings|follow|glob|heading|` +
+	`help|hidden|iglob|ignore-case|invert-match|json|line-number|line-regexp|max-columns|max-count|max-depth|` +
+	`max-filesize|multiline|no-config|no-filename|` +
+	`no-heading|no-ignore|no-ignore-vcs|no-line-number|no-messages|null|only-matching|passthru|pcre2|quiet|regexp|` +
+	`replace|smart-case|sort|sortr|stats|` +
 	`text|trim|type|type-list|type-not|unrestricted|version|vimgrep|with-filename|word-regexp)(?:=.*)?)$`}
 
 // lineRange is Np or N,Mp.

@@ -38,7 +38,8 @@ func (r *reader) Read(b []byte) (int, error) {
 
 // ParseFile parses a script of bash. It fails with [ErrScript] for a text that is too long or too deeply nested.
 func ParseFile(text string, options ...syntax.ParserOption) (*syntax.File, error) {
-	return syntax.NewParser(append(options, syntax.Variant(syntax.LangBash))...).Parse(&reader{text: strings.NewReader(text)}, "")
+	return syntax.NewParser(append(options,
+		syntax.Variant(syntax.LangBash))...).Parse(&reader{text: strings.NewReader(text)}, "")
 }
 
 // Statements returns the statements of a script of bash, perhaps before an error. For [ErrScript] see [ParseFile].
@@ -64,7 +65,8 @@ func ParseScript(text string) (commands [][]Word, ok bool) {
 }
 
 func add(commands [][]Word, stmt *syntax.Stmt) ([][]Word, bool) {
-	if len(stmt.Comments) > 0 || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 {
+	if len(stmt.Comments) > 0 || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown ||
+		len(stmt.Redirs) > 0 {
 		return nil, false
 	}
 	switch cmd := stmt.Cmd.(type) {

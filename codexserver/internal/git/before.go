@@ -44,7 +44,8 @@ func Look(ctx context.Context, dir string, o *Options) (*Before, error) {
 	b := &Before{[]*look{first}}
 	if rel, ok := paths.Within(dir, first.root); ok {
 		name := filepath.ToSlash(rel) + "/"
-		if slices.ContainsFunc(first.before.ignored, func(i string) bool { return strings.HasSuffix(i, "/") && strings.HasPrefix(name, i) }) {
+		if slices.ContainsFunc(first.before.ignored,
+			func(i string) bool { return strings.HasSuffix(i, "/") && strings.HasPrefix(name, i) }) {
 			b.add(ctx, name, dir, o)
 		}
 	}

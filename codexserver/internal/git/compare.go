@@ -165,7 +165,8 @@ func (l *look) checkOut(ctx context.Context, was, is *folder, names []string) er
 		return nil
 	}
 	_, err := l.git(ctx, call{tree: was.top.Name(), stdin: zeros(names)}, "checkout-index", "--quiet", "-z", "--stdin")
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // else objects are missing, as in a partial clone
+	// else objects are missing, as in a partial clone
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		return err
 	}
 	for _, name := range names {

@@ -40,7 +40,8 @@ func (l *look) markConverted(ctx context.Context) (ends bool, err error) {
 	}
 	out := ""
 	if err = l.setAttributes(""); err == nil {
-		out, err = l.git(ctx, call{stdin: zeros(names)}, "check-attr", "-z", "--stdin", "filter", "ident", "working-tree-encoding", "eol", "crlf")
+		out, err = l.git(ctx, call{stdin: zeros(names)}, "check-attr", "-z", "--stdin", "filter", "ident",
+			"working-tree-encoding", "eol", "crlf")
 	}
 	other := map[string]bool{}
 	for fields := strings.Split(out, "\x00"); len(fields) >= 3; fields = fields[3:] {
@@ -70,7 +71,8 @@ func (l *look) prove(ctx context.Context, sections map[string]string) error {
 	}
 	err := l.setAttributes(endsOnly)
 	if err == nil {
-		_, err = l.git(ctx, call{tree: filepath.Join(l.scratch, "sides", "a"), stdin: diff.String()}, "apply", "--reject", "--whitespace=nowarn")
+		_, err = l.git(ctx, call{tree: filepath.Join(l.scratch, "sides", "a"), stdin: diff.String()}, "apply",
+			"--reject", "--whitespace=nowarn")
 	}
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		return err

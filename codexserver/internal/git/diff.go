@@ -33,7 +33,8 @@ func (l *look) diff(ctx context.Context) (changes []Change, sections map[string]
 	} else {
 		args = append(args, "--no-renames")
 	}
-	c := call{tree: filepath.Join(l.scratch, "sides"), bare: !l.attributed(), cut: maxDiff, options: []string{"-c", "core.quotePath=true"}, differs: true}
+	c := call{tree: filepath.Join(l.scratch, "sides"), bare: !l.attributed(), cut: maxDiff,
+		options: []string{"-c", "core.quotePath=true"}, differs: true}
 	out, err := l.git(ctx, c, append(args, "a", "b")...)
 	list, diff, whole := strings.Cut(out, "\x00\x00")
 	cut := len(out) == maxDiff
@@ -57,7 +58,8 @@ func sectionsOf(changes []Change, at, diff string, cut bool) map[string]string {
 	places := map[string]place{}
 	for _, c := range changes {
 		from, to := Quote("a/"+at+cmp.Or(c.From, c.Path)), Quote("b/"+at+c.Path)
-		for _, head := range []string{from + " " + to, from + " " + from, to + " " + to} { // of a file that is on one side, git names it twice
+		// of a file that is on one side, git names it twice
+		for _, head := range []string{from + " " + to, from + " " + from, to + " " + to} {
 			places[head] = place{c.Path, from + " " + to}
 		}
 	}

@@ -58,7 +58,8 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 }
 
 // originURL is the first URL of the remote in a configuration, from which git fetches.
-var originURL = lazyregexp.Regexp{Text: `(?m)^\[(?i:remote) "origin"\][ \t\r]*\n(?:[ \t]*[^\[\n]*\n)*?[ \t]*(?i:url)[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t\r]*$`}
+var originURL = lazyregexp.Regexp{Text: `(?m)^\[(?i:remote) "origin"\][ \t\r]*\n(?:[ \t]*[^\[\n]*\n)*?[ ` +
+	`\t]*(?i:url)[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t\r]*$`}
 
 // plainHead reads the commit and branch of a working tree from git's files. The branch is "" if none is checked out or
 // it has no commit. It returns false for anything unusual, which git must read.
@@ -68,13 +69,15 @@ func plainHead(gitDir, commonDir string) (commit, branch string, ok bool) {
 		return commit, "", err == nil
 	}
 	branch, isBranch := strings.CutPrefix(name, "refs/heads/")
-	if err != nil || !isBranch || branch == "" || branch == ".invalid" || strings.Contains(branch, "..") || !filepath.IsLocal(filepath.FromSlash(branch)) {
+	if err != nil || !isBranch || branch == "" || branch == ".invalid" || strings.Contains(branch, "..") ||
+		!filepath.IsLocal(filepath.FromSlash(branch)) {
 		return "", "", false
 	}
 	commit, err = readLine(filepath.Join(commonDir, filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) {
 		var packed []byte
-		if packed, err = safefile.Read(filepath.Join(commonDir, "packed-refs"), maxPackedRefs); errors.Is(err, fs.ErrNotExist) {
+		if packed, err = safefile.Read(filepath.Join(commonDir, "packed-refs"), maxPackedRefs); errors.Is(err,
+			fs.ErrNotExist) {
 			err = nil
 		}
 		before, _, found := strings.Cut(string(packed), " "+name+"\n")

@@ -22,7 +22,8 @@ type mirror struct {
 	program
 	place Scratch
 	root  string // the working tree, or a folder without a repository
-	look  bool   // only the working tree is compared: git needs no commit, which could be missing, and stores files as they are but for line ends
+	// only the working tree is compared: git needs no commit, which could be missing, and stores files as they are but for line ends
+	look bool
 	// gitDir is the git folder of the working tree, commonDir the one that it shares with
 	// other working trees. They are often the same, and "" without a repository.
 	gitDir, commonDir string
@@ -30,10 +31,11 @@ type mirror struct {
 	includes          bool              // the repository's own configuration includes files
 	attributes        []byte            // the repository's own, which are in no file of the working tree
 	scratch           string            // the temporary folder, or "" before it is made
-	inside            string            // the folder of all mirrors, with a slash at its end, if it is in the working tree
-	confined          *box.Confinement
-	held              *os.File // the temporary folder, locked
-	contents          *os.File // of the files that a look keeps
+	// the folder of all mirrors, with a slash at its end, if it is in the working tree
+	inside   string
+	confined *box.Confinement
+	held     *os.File // the temporary folder, locked
+	contents *os.File // of the files that a look keeps
 }
 
 // open returns the mirror of the working tree at root, or of a folder without a repository. The caller must
@@ -139,7 +141,8 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 		return "", err
 	}
 	c.dir, c.confined = cmp.Or(c.tree, m.root), m.confined
-	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_INDEX_FILE=" + filepath.Join(m.scratch, "index")})
+	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_INDEX_FILE=" +
+		filepath.Join(m.scratch, "index")})
 	if !c.bare {
 		c.env = append(c.env, "GIT_WORK_TREE="+c.dir)
 	}
@@ -152,7 +155,8 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 // shared are the files and folders of a repository with its refs, where its history ends, what it ignores, and its
 // objects, by their names in the mirror.
 var shared = []struct{ name, to string }{
-	{"packed-refs", "packed-refs"}, {"shallow", "shallow"}, {"refs", "refs"}, {"reftable", "reftable"}, {"info/exclude", "info/exclude"}, {"objects", "lent"},
+	{"packed-refs", "packed-refs"}, {"shallow", "shallow"}, {"refs", "refs"}, {"reftable", "reftable"},
+	{"info/exclude", "info/exclude"}, {"objects", "lent"},
 }
 
 // make makes the mirror, without an index, unless it is made.
@@ -202,7 +206,8 @@ func (m *mirror) fill(ctx context.Context) (err error) {
 		return err
 	}
 	if config, statErr := os.Stat(filepath.Join(m.commonDir, "config")); statErr == nil && config.Mode()&0o111 == 0 {
-		m.settings["core.filemode"] = "true" // modes count if the file system keeps them: else git's own files seem to be programs
+		// modes count if the file system keeps them: else git's own files seem to be programs
+		m.settings["core.filemode"] = "true"
 	}
 	return m.put("config", m.config())
 }
@@ -238,7 +243,8 @@ func (m *mirror) share() error {
 func (m *mirror) regular() error {
 	special := func(file string) error {
 		info, err := os.Stat(file)
-		if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) != 0 { // git does not open a socket, which its monitor may have there
+		// git does not open a socket, which its monitor may have there
+		if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) != 0 {
 			return &safefile.KindError{Path: file, Mode: info.Mode()}
 		}
 		return nil
@@ -265,7 +271,8 @@ func (m *mirror) regular() error {
 }
 
 // readFolders matches the folders of a repository in which git reads refs, and files by fixed names.
-var readFolders = lazyregexp.Regexp{Text: `(?s)^(\.|(info|refs|reftable|objects/info)(/.*)?|objects(/pack)?|worktrees(/[^/]*)?)$`}
+var readFolders = lazyregexp.Regexp{Text: `(?s)^(\.|(info|refs|reftable|objects/info)(/.*)?|objects(/pack)?|` +
+	`worktrees(/[^/]*)?)$`}
 
 // small returns a small file of the repository, which may be missing.
 func (m *mirror) small(name string) ([]byte, error) {

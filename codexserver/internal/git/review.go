@@ -37,7 +37,8 @@ func (e *RevisionError) Unwrap() error { return e.Err }
 // changes, including new files that are not ignored, the changes since the current branch left the revision, or the
 // changes of the commit revision against its first parent. Scratch is as for [Head], and withheld as in [Options].
 func Review(
-	ctx context.Context, dir string, scratch Scratch, target protocol.ReviewTarget, revision string, withheld func(path string) error,
+	ctx context.Context, dir string, scratch Scratch, target protocol.ReviewTarget, revision string,
+	withheld func(path string) error,
 ) (*Changes, error) {
 	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
 	defer cancel()
@@ -69,7 +70,8 @@ func Review(
 	case protocol.ReviewCommit:
 		err = m.compareTo(ctx, c, m.orEmpty(ctx, c.Commit+"^1"), c.Commit)
 	case protocol.ReviewBase:
-		if err = m.compareTo(ctx, c, "--merge-base", c.Commit); err != nil && strings.Contains(err.Error(), "no merge base") {
+		if err = m.compareTo(ctx, c, "--merge-base", c.Commit); err != nil &&
+			strings.Contains(err.Error(), "no merge base") {
 			return nil, &RevisionError{fmt.Errorf("%q has no commit in common with HEAD", revision)}
 		}
 	default:
@@ -85,7 +87,8 @@ func Review(
 }
 
 func (m *mirror) commit(ctx context.Context, revision string) (string, error) {
-	if revision == "" || strings.HasPrefix(revision, "-") || strings.ContainsFunc(revision, func(r rune) bool { return r < ' ' }) {
+	if revision == "" || strings.HasPrefix(revision, "-") ||
+		strings.ContainsFunc(revision, func(r rune) bool { return r < ' ' }) {
 		return "", &RevisionError{fmt.Errorf("%q is not a revision", revision)}
 	}
 	out, err := m.git(ctx, call{}, "rev-parse", "--verify", "--quiet", revision+"^{commit}")
@@ -115,8 +118,10 @@ func (m *mirror) compareTo(ctx context.Context, c *Changes, commits ...string) (
 	if err != nil {
 		return err
 	}
-	args := slices.Concat([]string{"diff", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"}, diffOptions, commits, []string{"--"}, shown)
-	if c.Diff, err = m.git(ctx, call{cut: maxReview, options: []string{"--no-literal-pathspecs"}}, args...); len(c.Diff) == maxReview {
+	args := slices.Concat([]string{"diff", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"}, diffOptions,
+		commits, []string{"--"}, shown)
+	if c.Diff, err = m.git(ctx, call{cut: maxReview, options: []string{"--no-literal-pathspecs"}},
+		args...); len(c.Diff) == maxReview {
 		c.Cut = true
 		c.Diff += "\n"
 	}
@@ -148,7 +153,8 @@ func (m *mirror) addNew(ctx context.Context) error {
 		return name == "" || strings.HasSuffix(name, "/") || m.inScratch(name)
 	})
 	if err == nil && len(files) > 0 {
-		_, err = m.git(ctx, call{stdin: zeros(files)}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
+		_, err = m.git(ctx, call{stdin: zeros(files)}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-",
+			"--pathspec-file-nul")
 	}
 	return err
 }

@@ -58,9 +58,11 @@ type call struct {
 // fixed are the variables of each call. Git does not prompt, does not use the network, takes no
 // lock, and fetches nothing that is missing.
 var fixed = []string{
-	"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
+	"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none",
+	"GIT_NO_REPLACE_OBJECTS=1",
 	"GIT_LITERAL_PATHSPECS=1", "GIT_EDITOR=false", "GIT_PAGER=cat", "LC_ALL=C",
-	"MALLOC_TOP_PAD_=4194304", "MALLOC_TRIM_THRESHOLD_=67108864", // glibc's: else git's heap shrinks and grows with each file
+	// glibc's: else git's heap shrinks and grows with each file
+	"MALLOC_TOP_PAD_=4194304", "MALLOC_TRIM_THRESHOLD_=67108864",
 }
 
 // run runs git confined and returns what it prints. Git runs no hook and no monitor.
@@ -131,11 +133,13 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 }
 
 // variables are those that git gets. Commands get more.
-var variables = []string{"HOME", "XDG_CONFIG_HOME", "TMPDIR", "DEVELOPER_DIR", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
+var variables = []string{"HOME", "XDG_CONFIG_HOME", "TMPDIR", "DEVELOPER_DIR", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
+	"GIT_CONFIG_NOSYSTEM"}
 
 // withoutUser is the environment that keeps git from reading the user's and the system's
 // configuration and attributes.
-var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1"}
+var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull,
+	"GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1"}
 
 // find returns git for the working trees at roots. It ignores programs in the roots, in
 // folders that commands can write and in those for temporary files, because git could come

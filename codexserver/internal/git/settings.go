@@ -46,11 +46,13 @@ func userFiles() []string {
 // repository, and then the repository's own. What cannot be read of the former sets nothing.
 func (m *mirror) readSettings(ctx context.Context) error {
 	c, all := call{env: []string{"GIT_DIR=" + m.folder()}}, false
-	if m.gitDir != "" { // git gets the repository's folder, for its name and branch, and the mirror's in place of its configuration
+	// git gets the repository's folder, for its name and branch, and the mirror's in place of its configuration
+	if m.gitDir != "" {
 		c.env = []string{"GIT_DIR=" + m.gitDir, "GIT_COMMON_DIR=" + m.folder()}
 		// One start of git reads all settings if the repository's own include nothing.
 		own, err := m.small("config")
-		if all = err == nil && !bytes.Contains(bytes.ToLower(own), []byte("include")) && !exists(filepath.Join(m.gitDir, "config.worktree")); all {
+		if all = err == nil && !bytes.Contains(bytes.ToLower(own), []byte("include")) &&
+			!exists(filepath.Join(m.gitDir, "config.worktree")); all {
 			file := filepath.Join(m.folder(), "config")
 			if err := os.WriteFile(file, own, 0o600); err != nil {
 				return err
@@ -77,7 +79,8 @@ func (m *mirror) ownSettings(ctx context.Context) error {
 			continue
 		}
 		if err == nil {
-			err = m.listSettings(ctx, call{env: append(withoutUser[:len(withoutUser):len(withoutUser)], "GIT_DIR="+os.DevNull), stdin: string(data)}, "--no-includes", "--file=-")
+			err = m.listSettings(ctx, call{env: append(withoutUser[:len(withoutUser):len(withoutUser)],
+				"GIT_DIR="+os.DevNull), stdin: string(data)}, "--no-includes", "--file=-")
 		}
 		if err != nil {
 			return fmt.Errorf("the repository's configuration: %w", err)

@@ -76,7 +76,8 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	m.programs.Given(w.Path)
 	writes := []string{m.commonDir, w.Path}
 	add := func(branch string) error {
-		return m.change(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", branch, w.Branch, w.Path, "HEAD")
+		return m.change(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", branch,
+			w.Branch, w.Path, "HEAD")
 	}
 	err = add("-b")
 	for n := 0; n < 5 && err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "commondir"); n++ {
@@ -91,7 +92,8 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 		return nil, errors.Join(err, w.Remove(ctx))
 	}
 	w.Cwd = filepath.Join(w.Path, strings.TrimPrefix(dir, root))
-	if info, err := os.Stat(w.Cwd); err != nil || !info.IsDir() || paths.Real(w.Cwd) != w.Cwd { // it is missing, or a symbolic link leads to it
+	// it is missing, or a symbolic link leads to it
+	if info, err := os.Stat(w.Cwd); err != nil || !info.IsDir() || paths.Real(w.Cwd) != w.Cwd {
 		w.Cwd = w.Path
 	}
 	return w, nil
@@ -105,7 +107,8 @@ func (m *mirror) check() error {
 	}
 	if m.gitDir != m.commonDir {
 		back, err := box.Pointer(filepath.Join(m.gitDir, "gitdir"), "")
-		if err != nil || filepath.Dir(m.gitDir) != filepath.Join(m.commonDir, "worktrees") || !isSame(filepath.Dir(back), m.root) {
+		if err != nil || filepath.Dir(m.gitDir) != filepath.Join(m.commonDir, "worktrees") ||
+			!isSame(filepath.Dir(back), m.root) {
 			return fmt.Errorf("%s is not the git folder of the working tree %s", m.gitDir, m.root)
 		}
 		return nil
@@ -174,7 +177,8 @@ func (m *mirror) change(ctx context.Context, dir string, writes []string, args .
 	}
 	// As variables, because an option cannot set a key with a "=".
 	for i := 0; i < len(set); i += 2 {
-		c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, set[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, set[i+1]))
+		c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, set[i]),
+			fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, set[i+1]))
 	}
 	c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(set)/2))
 	if args[0] == "reset" { // the checkout
@@ -187,6 +191,7 @@ func (m *mirror) change(ctx context.Context, dir string, writes []string, args .
 // worktreeSettings are keys with their values: hooks in the configuration, which git has since
 // 2.54, and what could make git read another file or work in a submodule.
 var worktreeSettings = []string{
-	"hook.post-checkout.enabled", "false", "hook.post-index-change.enabled", "false", "hook.reference-transaction.enabled", "false",
+	"hook.post-checkout.enabled", "false", "hook.post-index-change.enabled", "false",
+	"hook.reference-transaction.enabled", "false",
 	"core.attributesFile", os.DevNull, "submodule.recurse", "false", "maintenance.auto", "false", "gc.auto", "0",
 }

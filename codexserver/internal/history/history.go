@@ -171,7 +171,8 @@ func (h *History) Check() (faults []Fault) {
 			add(TwoEnds, t.Thread+" "+key, "its file has %d ends", t.Ended)
 		}
 	}
-	ids := slices.SortedFunc(maps.Keys(h.Calls), func(a, b ID) int { return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Call, b.Call)) })
+	ids := slices.SortedFunc(maps.Keys(h.Calls),
+		func(a, b ID) int { return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Call, b.Call)) })
 	for _, id := range ids {
 		h.checkCall(h.Calls[id], told[id.Thread], func(kind Kind, format string, args ...any) {
 			add(kind, id.Thread+" "+id.Call, format, args...)

@@ -104,7 +104,8 @@ func (r *reading) line(l *line) {
 		}
 	case "response_item function_call_output":
 		c := r.call(p.CallID)
-		if strings.HasSuffix(p.Output, "aborted by user") { // Codex says so of a call when it loads a conversation that was cut
+		// Codex says so of a call when it loads a conversation that was cut
+		if strings.HasSuffix(p.Output, "aborted by user") {
 			return
 		}
 		c.Output = p.Output
@@ -197,7 +198,8 @@ func (h *History) ReadRecord(path string) error {
 		case d.Event == "begins":
 			c.Begun++
 		case d.Event == "decided":
-			c.Decisions = append(c.Decisions, Decision{Approves: approves(d.Decision), Withdrawn: d.Reason == "interrupted", By: d.By})
+			c.Decisions = append(c.Decisions,
+				Decision{Approves: approves(d.Decision), Withdrawn: d.Reason == "interrupted", By: d.By})
 		}
 	}
 	return nil

@@ -169,7 +169,8 @@ func (n *Network) reach(a *Answer) (up net.Conn, why string, err error) {
 
 // say answers a request that is refused.
 func say(c net.Conn, status int, words string) {
-	_, _ = fmt.Fprintf(c, "HTTP/1.1 %d codex-mcp: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", status, plain.OneLine(words, 300))
+	_, _ = fmt.Fprintf(c, "HTTP/1.1 %d codex-mcp: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", status,
+		plain.OneLine(words, 300))
 }
 
 // pass carries bytes in both directions, of which r holds the first of the command's.

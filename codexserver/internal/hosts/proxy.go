@@ -89,7 +89,8 @@ func (p *Proxy) through(ctx context.Context, proxy *url.URL, host string) (net.C
 		up = tls.Client(up, &tls.Config{ServerName: proxy.Hostname(), MinVersion: tls.VersionTLS12})
 	}
 	defer context.AfterFunc(ctx, func() { _ = up.SetDeadline(time.Unix(1, 0)) })()
-	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Host: host + ":443"}, Host: host + ":443", Header: http.Header{}}
+	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Host: host + ":443"}, Host: host + ":443",
+		Header: http.Header{}}
 	if user := proxy.User; user != nil {
 		password, _ := user.Password()
 		request.SetBasicAuth(user.Username(), password)
@@ -110,8 +111,10 @@ func (p *Proxy) through(ctx context.Context, proxy *url.URL, host string) (net.C
 // documents and tests, for many receivers, and those that lead into IPv4 by tunnels. The last of IPv4 is a metadata
 // service.
 var special = []string{
-	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
-	"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3", "168.63.129.16/32",
+	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+	"192.0.2.0/24",
+	"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
+	"168.63.129.16/32",
 	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
 }
 
@@ -127,8 +130,9 @@ func public(a netip.Addr, own []net.Addr) bool {
 		b := a.As16()
 		a = netip.AddrFrom4([4]byte(b[12:]))
 	}
-	return a.IsValid() && (a.Is4() || in(global)) && !slices.ContainsFunc(special, in) && !slices.ContainsFunc(own, func(o net.Addr) bool {
-		mine, err := netip.ParsePrefix(o.String())
-		return err != nil || mine.Addr().Unmap() == a
-	})
+	return a.IsValid() && (a.Is4() || in(global)) && !slices.ContainsFunc(special, in) &&
+		!slices.ContainsFunc(own, func(o net.Addr) bool {
+			mine, err := netip.ParsePrefix(o.String())
+			return err != nil || mine.Addr().Unmap() == a
+		})
 }

@@ -98,7 +98,8 @@ func failed(doing string, err error) error {
 }
 
 func (ss *session) addAccountMethods(m *jsonrpc.Mux, a engine.Accounts) {
-	jsonrpc.Handle(m, "getAuthStatus", func(ctx context.Context, p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error) {
+	jsonrpc.Handle(m, "getAuthStatus", func(ctx context.Context,
+		p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error) {
 		status, err := a.AuthStatus(ctx, p)
 		if err != nil {
 			return nil, failed("failed to read the login", err)
@@ -133,28 +134,29 @@ func (ss *session) addWorkspaceMethods(m *jsonrpc.Mux, e engine.Engine) {
 	})
 	if w, ok := e.(engine.Searcher); ok {
 		var running sync.Map // the functions that cancel searches, by cancellation token
-		handleLong(ss, m, "fuzzyFileSearch", func(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
-			if p.Roots == nil {
-				return nil, mcp.Invalid("/roots", "missing")
-			}
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			if token := p.CancellationToken; token != "" {
-				// A new search cancels the running one with the same token.
-				if before, is := running.Swap(token, &cancel); is {
-					(*before.(*context.CancelFunc))()
+		handleLong(ss, m, "fuzzyFileSearch",
+			func(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
+				if p.Roots == nil {
+					return nil, mcp.Invalid("/roots", "missing")
 				}
-				defer running.CompareAndDelete(token, &cancel)
-			}
-			found, err := w.SearchFiles(ctx, p)
-			var no *engine.RefusedError
-			if errors.As(err, &no) || errors.Is(err, engine.ErrNotFound) {
-				return nil, refused("fuzzy file search: %v", err)
-			}
-			if err != nil {
-				return nil, failed("fuzzy file search", err)
-			}
-			return found, nil
-		})
+				ctx, cancel := context.WithCancel(ctx)
+				defer cancel()
+				if token := p.CancellationToken; token != "" {
+					// A new search cancels the running one with the same token.
+					if before, is := running.Swap(token, &cancel); is {
+						(*before.(*context.CancelFunc))()
+					}
+					defer running.CompareAndDelete(token, &cancel)
+				}
+				found, err := w.SearchFiles(ctx, p)
+				var no *engine.RefusedError
+				if errors.As(err, &no) || errors.Is(err, engine.ErrNotFound) {
+					return nil, refused("fuzzy file search: %v", err)
+				}
+				if err != nil {
+					return nil, failed("fuzzy file search", err)
+				}
+				return found, nil
+			})
 	}
 }

@@ -72,7 +72,8 @@ func (f *plannedFile) check() error {
 func (f *plannedFile) changed(err error) error {
 	var kind *safefile.KindError
 	var size *safefile.SizeError
-	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, safefile.ErrReplaced) ||
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) ||
+		errors.Is(err, safefile.ErrReplaced) ||
 		errors.As(err, &kind) || errors.As(err, &size) {
 		return errChanged(f.shown)
 	}

@@ -83,7 +83,8 @@ func (d *Diff) Empty() bool { return len(d.files) == 0 }
 // top of a git repository or "", are relative to it.
 func (d *Diff) Text(top string) string {
 	var b strings.Builder
-	for _, file := range slices.SortedFunc(slices.Values(d.files), func(a, b *changedFile) int { return cmp.Compare(a.name, b.name) }) {
+	for _, file := range slices.SortedFunc(slices.Values(d.files),
+		func(a, b *changedFile) int { return cmp.Compare(a.name, b.name) }) {
 		file.write(&b, top)
 	}
 	return b.String()

@@ -24,7 +24,8 @@ const (
 	splitCost      = 8          // how many take as long as splitting one line off
 )
 
-var errComparisons = errors.New("finding its hunks takes too long: split the patch, or add the exact lines around each change")
+var errComparisons = errors.New("finding its hunks takes too long: split the patch, or add the exact lines around " +
+	"each change")
 
 // search counts the comparisons of lines that are left.
 type search struct{ left int }

@@ -191,7 +191,8 @@ func (r *reader) update(op *fileOp) error {
 	// The first hunk of a unified diff follows the names of the file.
 	if next := r.lines[r.next:]; len(next) > 2 && strings.HasPrefix(next[2], "@@") {
 		path := strings.TrimPrefix(op.path, "./")
-		if strings.HasPrefix(next[0], "--- ") && strings.HasPrefix(next[1], "+++ ") && strings.HasSuffix(next[0], path) && strings.HasSuffix(next[1], path) {
+		if strings.HasPrefix(next[0], "--- ") && strings.HasPrefix(next[1], "+++ ") &&
+			strings.HasSuffix(next[0], path) && strings.HasSuffix(next[1], path) {
 			r.next += 2
 		}
 	}

@@ -131,7 +131,8 @@ func (p *Plan) show(work Folder) error {
 		byPlace[path] = file
 		file.shown = shownAs(work, file.written, path)
 		// A file that moved to several places, because the patch made it again, is shown with the first.
-		if from := file.from; from == nil || moved[from] || file.after == nil || from.before == nil || from.after != nil {
+		if from := file.from; from == nil || moved[from] || file.after == nil || from.before == nil ||
+			from.after != nil {
 			file.from = nil
 		}
 		moved[file.from] = true
@@ -153,7 +154,8 @@ func shownAs(work Folder, written, real string) string {
 
 func newPlan(work Folder, dir string) *Plan {
 	return &Plan{
-		work: work.Path, check: work.Check, dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{}, search: search{maxComparisons}, summary: map[rune][]string{},
+		work: work.Path, check: work.Check, dir: dir, byPath: map[string]*plannedFile{}, folders: map[string]*folder{},
+		search: search{maxComparisons}, summary: map[rune][]string{},
 	}
 }
 
@@ -296,7 +298,8 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 
 // expands matches a path of which a shell would replace the beginning, or a variable behind that of an absolute path: the
 // home of a user, a variable, the output of a command.
-var expands = lazyregexp.Regexp{Text: `^(?:~(?:/|$)|~[a-z_][\w.-]*/|\$[A-Z_][A-Z0-9_]*(?:/|$)|\$\{[^/]*\}|\$\(|%[A-Za-z_]\w*%|` +
+var expands = lazyregexp.Regexp{Text: `^(?:~(?:/|$)|~[a-z_][\w.-]*/|\$[A-Z_][A-Z0-9_]*(?:/|$)|\$\{[^/]*\}|\$\(|` +
+	`%[A-Za-z_]\w*%|` +
 	"`" + `)|^/(?:.*/)?(?:\$[A-Z_][A-Z0-9_]*|\$\{[A-Z_][A-Z0-9_]*\})(?:/|$)`}
 
 // address matches the beginning of what is no path.

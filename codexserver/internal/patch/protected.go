@@ -17,7 +17,8 @@ var repositories = []string{".git", ".hg", ".jj"}
 
 var protectedNames = []string{
 	".codex", "codex-mcp.toml", ".claude", ".gemini", ".mcp.json", // agents: hooks, servers, permissions
-	".opencode", "opencode.json", "opencode.jsonc", ".pi", ".roo", ".kiro", ".windsurf", ".amp", ".continue", ".clinerules",
+	".opencode", "opencode.json", "opencode.jsonc", ".pi", ".roo", ".kiro", ".windsurf", ".amp", ".continue",
+	".clinerules",
 	".vscode", ".cursor", ".idea", ".zed", ".devcontainer", // editors: tasks, servers, containers
 	".envrc", ".husky", // direnv on entering a folder, git on a commit
 }
@@ -27,7 +28,8 @@ func Obeyed(name string) bool { return slices.Contains(protectedNames, fold(name
 
 // gitFiles are the files of a git folder that determine what git runs, or that make the folder a repository.
 var gitFiles = []string{
-	"config", "config.worktree", "commondir", "gitdir", "head", "hooks", "info", "modules", "objects", "packed-refs", "refs", "reftable", "worktrees",
+	"config", "config.worktree", "commondir", "gitdir", "head", "hooks", "info", "modules", "objects", "packed-refs",
+	"refs", "reftable", "worktrees",
 }
 
 // Within reports whether each file that the plan writes or removes lies below one of the absolute folders.
@@ -88,7 +90,8 @@ func isProtected(path string, roots []string) bool {
 			rest = rel
 		}
 	}
-	return slices.ContainsFunc(components(path), func(name string) bool { return slices.Contains(repositories, fold(name)) }) ||
+	return slices.ContainsFunc(components(path),
+		func(name string) bool { return slices.Contains(repositories, fold(name)) }) ||
 		slices.ContainsFunc(components(rest), func(name string) bool {
 			name = fold(name)
 			return slices.Contains(protectedNames, name) || shortName.Get().MatchString(name)
@@ -108,7 +111,8 @@ func components(path string) []string {
 func fold(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
-		case unicode.In(r, unicode.Cf, unicode.Cc, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+		case unicode.In(r, unicode.Cf, unicode.Cc, unicode.Variation_Selector,
+			unicode.Other_Default_Ignorable_Code_Point):
 			return -1
 		case r == 'ı' || r == 'İ':
 			return 'i'

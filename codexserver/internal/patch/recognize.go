@@ -34,7 +34,8 @@ func Recognize(argv []string) (Invocation, bool) {
 		return Invocation{Text: argv[0]}, true
 	case last == 1 && slices.Contains([]string{"apply_patch", "applypatch", "apply-patch"}, argv[0]):
 		return Invocation{Text: argv[1]}, true
-	case last > 1 && slices.Contains([]string{"bash", "sh", "zsh"}, filepath.Base(argv[0])) && readsScript.Get().MatchString(strings.Join(argv[1:last], " ")):
+	case last > 1 && slices.Contains([]string{"bash", "sh", "zsh"}, filepath.Base(argv[0])) &&
+		readsScript.Get().MatchString(strings.Join(argv[1:last], " ")):
 		return recognizeScript(argv[last])
 	}
 	return Invocation{}, false
@@ -54,13 +55,16 @@ const (
 )
 
 // readsScript matches the options of a shell that say that a script follows, if none changes what a patch does.
-var readsScript = lazyregexp.Regexp{Text: `^(?:(?:--login|--norc|--noprofile|-[elux]+|-[elux]*` + modeName + `) )*-[elux]*c(?: (?:--login|--norc|--noprofile|-[celux]+|-[celux]*` + modeName + `))*$`}
+var readsScript = lazyregexp.Regexp{Text: `^(?:(?:--login|--norc|--noprofile|-[elux]+|-[elux]*` + modeName +
+	`) )*-[elux]*c(?: (?:--login|--norc|--noprofile|-[celux]+|-[celux]*` + modeName + `))*$`}
 
 // preamble matches what may come before the patch: modes of the shell that change nothing for it, and its folder.
-var preamble = lazyregexp.Regexp{Text: `^\s*(?:set(?: -[eux]+| -[eux]*` + modeName + `)+ *(?:;|&&|\n)\s*)*(?:cd +(` + word + `) *&&\s*)?`}
+var preamble = lazyregexp.Regexp{Text: `^\s*(?:set(?: -[eux]+| -[eux]*` + modeName + `)+ *(?:;|&&|\n)\s*)*(?:cd +(` +
+	word + `) *&&\s*)?`}
 
 // invocation matches the rest of such a script up to the text of the patch.
-var invocation = lazyregexp.Regexp{Text: `^(?:(?:` + program + ` *` + here + `|cat *` + here + ` *\| *` + program + `|` + program + ` +"\$\(cat *` + here + `) *\n|` +
+var invocation = lazyregexp.Regexp{Text: `^(?:(?:` + program + ` *` + here + `|cat *` + here + ` *\| *` + program +
+	`|` + program + ` +"\$\(cat *` + here + `) *\n|` +
 	program + ` +('[^']*'|"[^"\\$` + "`" + `]*")\s*$)`}
 
 func recognizeScript(script string) (inv Invocation, ok bool) {

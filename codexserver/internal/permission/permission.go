@@ -154,12 +154,19 @@ var kept = []string{".git", ".agents", ".aws", ".codex"}
 func (s *Set) keepNames() {
 	named := slices.Clone(s.Entries)
 	inWritable := func(e Entry) bool { // which has them already
-		return slices.ContainsFunc(named, func(other Entry) bool { return other.Access == Write && filepath.Dir(e.Path) == other.Path })
+		return slices.ContainsFunc(named, func(other Entry) bool {
+			return other.Access == Write &&
+				filepath.Dir(e.Path) == other.Path
+		})
 	}
 	for _, e := range named {
 		for _, name := range kept {
 			path := filepath.Join(e.Path, name)
-			if e.Access == Write && !inWritable(e) && !slices.ContainsFunc(s.Entries, func(other Entry) bool { return other.Path == path || other.Named == path }) {
+			if e.Access == Write && !inWritable(e) &&
+				!slices.ContainsFunc(s.Entries, func(other Entry) bool {
+					return other.Path == path ||
+						other.Named == path
+				}) {
 				s.add(Entry{Path: path, Named: path, Access: Read, Key: e.Key})
 			}
 		}
@@ -266,7 +273,8 @@ func (s *Set) Plain(folder string) bool {
 	if s == nil {
 		return true
 	}
-	return s.Of(folder) != Deny && !slices.ContainsFunc(s.globs, func(g glob) bool { return paths.Below(g.root, folder) || paths.Below(folder, g.root) }) &&
+	return s.Of(folder) != Deny && !slices.ContainsFunc(s.globs,
+		func(g glob) bool { return paths.Below(g.root, folder) || paths.Below(folder, g.root) }) &&
 		!slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Path != folder && paths.Below(e.Path, folder) })
 }
 

@@ -74,10 +74,12 @@ func Automatic(lines []byte, n int) (found []string) {
 		if json.Unmarshal(all[i], &r, jsontext.AllowInvalidUTF8(true)) != nil || r.Automatic == "" {
 			continue
 		}
-		kind := strings.Join(strings.FieldsFunc(r.Automatic, unicode.IsDigit), "") // answers of one kind differ in numbers
+		// answers of one kind differ in numbers
+		kind := strings.Join(strings.FieldsFunc(r.Automatic, unicode.IsDigit), "")
 		if !seen[kind] {
 			seen[kind] = true
-			found = append(found, plain.OneLine(fmt.Sprintf("%s: %s (%s, by %s)", r.Time.Format(time.DateTime), r.Automatic, r.Decision, r.By), 500))
+			found = append(found, plain.OneLine(fmt.Sprintf("%s: %s (%s, by %s)", r.Time.Format(time.DateTime),
+				r.Automatic, r.Decision, r.By), 500))
 		}
 	}
 	return found

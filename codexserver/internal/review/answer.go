@@ -115,7 +115,8 @@ func (t *Task) read(said string, r *protocol.TurnResult) (words string, err erro
 	r.Findings = []protocol.Finding{}
 	for _, one := range a.Findings {
 		f := protocol.Finding{
-			Title: text.Brief(one.Title, maxTitle), Body: text.Brief(one.Body, maxBody), Path: t.relative(text.Brief(one.Place.Path, maxPath)),
+			Title: text.Brief(one.Title, maxTitle), Body: text.Brief(one.Body, maxBody),
+			Path:       t.relative(text.Brief(one.Place.Path, maxPath)),
 			Confidence: score(one.Confidence),
 		}
 		if one.Priority != nil && *one.Priority >= 0 && *one.Priority <= 3 {

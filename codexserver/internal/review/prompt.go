@@ -75,7 +75,8 @@ func (t *Task) Prompt() (prompt, unread string) {
 	fmt.Fprintf(&b, "\n%s\n", text.Tagged("changes", strings.TrimSuffix(changes.String(), "\n")))
 	if len(left) > 0 {
 		t.unread = fmt.Sprintf("the changes of %d of %d files were too long to be handed over", len(left), len(t.Files))
-		b.WriteString("\nThe changes of these files are too long to be shown here. They count as well; read them yourself:\n")
+		b.WriteString("\nThe changes of these files are too long to be shown here. They count as well; read them " +
+			"yourself:\n")
 		for _, f := range left[:min(len(left), maxNamed)] {
 			fmt.Fprintf(&b, "- %q\n", f.Path)
 		}

@@ -87,7 +87,8 @@ func (c *Capture) Add(stream protocol.OutputStream, b []byte) {
 func (c *Capture) Output() Result {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Result{Stdout: c.stdout.String(), Stderr: c.stderr.String(), Aggregated: c.both.String(), Omitted: int64(c.both.dropped())}
+	return Result{Stdout: c.stdout.String(), Stderr: c.stderr.String(), Aggregated: c.both.String(),
+		Omitted: int64(c.both.dropped())}
 }
 
 func (c *Capture) close() {

@@ -87,7 +87,8 @@ func (p EnvPolicy) environ(system string, environ []string) []string {
 // inherits reports whether the server's variable with a name may be inherited, but for the patterns.
 func (p EnvPolicy) inherits(name string) bool {
 	same := func(other string) bool { return strings.EqualFold(other, name) }
-	return !slices.ContainsFunc(p.Withhold, same) && p.Inherit != InheritNone && (p.Inherit != InheritCore || slices.ContainsFunc(Core(), same))
+	return !slices.ContainsFunc(p.Withhold, same) && p.Inherit != InheritNone &&
+		(p.Inherit != InheritCore || slices.ContainsFunc(Core(), same))
 }
 
 // Core returns the names of the variables of [InheritCore].

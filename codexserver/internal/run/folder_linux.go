@@ -17,7 +17,8 @@ func OpenFolder(path string) (*os.File, error) {
 	}
 	folder := os.NewFile(uintptr(fd), path)
 	if real, err := os.Readlink(nameOf(folder)); err != nil || real != filepath.Clean(path) {
-		return nil, &os.PathError{Op: "open", Path: path, Err: errors.Join(errors.New("the path has a symbolic link"), err, folder.Close())}
+		return nil, &os.PathError{Op: "open", Path: path,
+			Err: errors.Join(errors.New("the path has a symbolic link"), err, folder.Close())}
 	}
 	return folder, nil
 }

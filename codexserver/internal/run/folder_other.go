@@ -16,7 +16,8 @@ func OpenFolder(path string) (*os.File, error) {
 		return nil, err
 	}
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() || real != filepath.Clean(path) {
-		return nil, &os.PathError{Op: "open", Path: path, Err: cmp.Or(err, errors.New("it is not a folder without a symbolic link on its path"))}
+		return nil, &os.PathError{Op: "open", Path: path,
+			Err: cmp.Or(err, errors.New("it is not a folder without a symbolic link on its path"))}
 	}
 	return os.Open(path)
 }

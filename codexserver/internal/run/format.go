@@ -44,5 +44,6 @@ func (r Result) Formatted() string {
 	if !r.TimedOut {
 		return FormatOutput(r.Aggregated)
 	}
-	return FormatOutput(fmt.Sprintf("command timed out after %d milliseconds\n%s", r.Duration.Milliseconds(), r.Aggregated))
+	return FormatOutput(fmt.Sprintf("command timed out after %d milliseconds\n%s", r.Duration.Milliseconds(),
+		r.Aggregated))
 }

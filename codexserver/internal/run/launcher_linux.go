@@ -235,7 +235,8 @@ var untouched = []unix.Signal{unix.SIGCONT, unix.SIGTSTP, unix.SIGTTIN, unix.SIG
 // It lowers only the soft limit. The confinement prevents commands from raising it again.
 func leaveRoom(pid int) {
 	if limit, err := commandLimit(); err == nil {
-		_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &limit, nil) // fails for a setuid program, which may have another user's limit
+		// fails for a setuid program, which may have another user's limit
+		_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &limit, nil)
 	}
 }
 

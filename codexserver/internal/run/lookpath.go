@@ -61,7 +61,8 @@ func CheckBatch(system, path string, argv []string) error {
 	}
 	for _, word := range append([]string{path}, argv...) {
 		if i := strings.IndexAny(word, "\"%&|<>^!\r\n"); i >= 0 {
-			return fmt.Errorf("%s is a batch file, and cmd.exe reads %q in its words again: start the program behind it", path, word[i])
+			return fmt.Errorf("%s is a batch file, and cmd.exe reads %q in its words again: "+
+				"start the program behind it", path, word[i])
 		}
 	}
 	return nil

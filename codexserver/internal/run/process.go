@@ -26,7 +26,8 @@ const startLimit = 30 * time.Second
 const resumeTime = 100 * time.Millisecond
 
 // ErrLost is the error of a command whose launcher was killed before the command ended.
-var ErrLost = errors.New("the process that keeps the command was killed, and with it what could be found of the command")
+var ErrLost = errors.New("the process that keeps the command was killed, and with it what could be found of the " +
+	"command")
 
 // ErrSlow is the error of a command that did not start in time.
 var ErrSlow = errors.New("the command did not start in time")
@@ -97,7 +98,8 @@ func (s *Starter) launch(cmd *exec.Cmd, confinement string) (*Process, error) {
 	if s.closed {
 		return nil, os.ErrClosed
 	}
-	p := &Process{begun: make(chan struct{}), exited: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{})}
+	p := &Process{begun: make(chan struct{}), exited: make(chan struct{}), gone: make(chan struct{}),
+		over: make(chan struct{})}
 	if err := p.launch(cmd, confinement); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,8 @@ func Ready() error {
 	if mainCalled.Load() {
 		return nil
 	}
-	return errors.New("main must begin with native.Main or appserver.Main, which end what the engines start; in a test, TestMain must")
+	return errors.New("main must begin with native.Main or appserver.Main, which end what the engines start; in a " +
+		"test, TestMain must")
 }
 
 // canLeave reports that a launcher finds the processes that a command leaves running.

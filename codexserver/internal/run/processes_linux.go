@@ -51,7 +51,8 @@ func parse(pid int, stat string) (process, bool) {
 	parent, err1 := strconv.Atoi(fields[1])
 	session, err2 := strconv.Atoi(fields[3])
 	start, err3 := strconv.ParseUint(fields[startField], 10, 64)
-	return process{pid, parent, session, start, fields[0] == "Z" || fields[0] == "X"}, err1 == nil && err2 == nil && err3 == nil
+	return process{pid, parent, session, start, fields[0] == "Z" || fields[0] == "X"}, err1 == nil && err2 == nil &&
+		err3 == nil
 }
 
 // descendants returns the processes among all for which first is true and those that descend from
@@ -98,7 +99,8 @@ func end(find func() []process) {
 	stopAll(find)
 	deadline, pause := time.Now().Add(lastGrace), time.Millisecond
 	var killed []process
-	for left := find(); (len(left) > 0 || slices.ContainsFunc(killed, process.alive)) && time.Now().Before(deadline); left = find() {
+	for left := find(); (len(left) > 0 || slices.ContainsFunc(killed, process.alive)) &&
+		time.Now().Before(deadline); left = find() {
 		signalAll(left, unix.SIGKILL)
 		killed = append(killed, left...)
 		time.Sleep(pause)
@@ -158,7 +160,8 @@ func killHidden() {
 			if err != nil {
 				continue // gone
 			}
-			if unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil) == nil { // it is still a child
+			// it is still a child
+			if unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil) == nil {
 				_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 			}
 			_ = unix.Close(fd)

@@ -70,7 +70,8 @@ type room struct {
 	argv, envv       []*byte
 	go0, go1         uintptr // a pipe by which the launcher lets the first process begin
 	failed0, failed1 uintptr // one by which a copy says what failed; the execution of the command closes it
-	status0, status1 uintptr // one by which the first process says how the command has ended, and whether no other process is left
+	// one by which the first process says how the command has ended, and whether no other process is left
+	status0, status1 uintptr
 	limits           [2]unix.Rlimit
 	mask             uint64 // of signals, that of the command
 	word             [2]uint32
@@ -208,7 +209,8 @@ func errnoOf(err error) syscall.Errno {
 func mapIDs(pid int) error {
 	dir := "/proc/" + strconv.Itoa(pid) + "/"
 	user, group := strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())
-	for _, file := range [][2]string{{"setgroups", "deny"}, {"uid_map", user + " " + user + " 1"}, {"gid_map", group + " " + group + " 1"}} {
+	for _, file := range [][2]string{{"setgroups", "deny"}, {"uid_map", user + " " + user + " 1"},
+		{"gid_map", group + " " + group + " 1"}} {
 		fd, err := unix.Open(dir+file[0], unix.O_WRONLY|unix.O_CLOEXEC, 0)
 		if err == nil {
 			_, err = unix.Write(fd, []byte(file[1]))
@@ -231,12 +233,14 @@ func (r *room) clone(dumpable bool) (pid uintptr, errno syscall.Errno) {
 		defer unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	}
 	all := ^uint64(0)
-	_, _, errno = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&r.mask)), 8, 0, 0)
+	_, _, errno = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&all)),
+		uintptr(unsafe.Pointer(&r.mask)), 8, 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
 	pid, errno = r.fork()
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&r.mask)), 0, 8, 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&r.mask)), 0, 8, 0,
+		0)
 	return pid, errno
 }
 
@@ -301,12 +305,16 @@ func (r *room) begin() {
 //go:nocheckptr
 func (r *room) exec() {
 	_, _, _ = syscall.RawSyscall6(unix.SYS_SETPGID, 0, 0, 0, 0, 0, 0)
-	_, _, _ = syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NPROC, uintptr(unsafe.Pointer(&r.limits[0])), 0, 0, 0)
-	_, _, _ = syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&r.limits[1])), 0, 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NPROC, uintptr(unsafe.Pointer(&r.limits[0])), 0, 0,
+		0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&r.limits[1])), 0,
+		0, 0)
 	if r.perform(r.last, uintptr(len(r.first))) && r.path != nil {
-		_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&r.mask)), 0, 8, 0, 0)
+		_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&r.mask)), 0, 8,
+			0, 0)
 		_, _, errno := syscall.RawSyscall6(
-			unix.SYS_EXECVE, uintptr(unsafe.Pointer(r.path)), uintptr(unsafe.Pointer(&r.argv[0])), uintptr(unsafe.Pointer(&r.envv[0])), 0, 0, 0)
+			unix.SYS_EXECVE, uintptr(unsafe.Pointer(r.path)), uintptr(unsafe.Pointer(&r.argv[0])),
+			uintptr(unsafe.Pointer(&r.envv[0])), 0, 0, 0)
 		r.fails(stepExec, errno)
 	}
 	for {
@@ -358,7 +366,8 @@ func (r *room) reap(command uintptr) {
 	flags := uintptr(unix.WALL)
 	for {
 		var status uint32
-		ended, _, errno := syscall.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&status)), flags, 0, 0, 0)
+		ended, _, errno := syscall.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&status)), flags, 0,
+			0, 0)
 		switch {
 		case errno == unix.EINTR:
 		case errno != 0: // ECHILD
@@ -426,7 +435,8 @@ var OriginalFiles = sync.OnceValue(func() uint64 {
 })
 
 func limitOfStarted() (files uint64, err error) {
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{name}, &syscall.ProcAttr{Sys: &syscall.SysProcAttr{Ptrace: true}})
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{name},
+		&syscall.ProcAttr{Sys: &syscall.SysProcAttr{Ptrace: true}})
 	if err != nil {
 		return 0, err
 	}

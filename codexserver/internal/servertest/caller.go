@@ -42,7 +42,8 @@ const Confined = "approval_policy = \"untrusted\"\nsandbox_mode = \"read-only\"\
 const (
 	fullAccess = "approval_policy = \"untrusted\"\nsandbox_mode = \"danger-full-access\"\n"
 	writable   = "approval_policy = \"untrusted\"\nsandbox_mode = \"workspace-write\"\n"
-	other      = Confined + "[model_providers.other]\nname = \"other\"\nbase_url = \"http://127.0.0.1:1/v1\"\nwire_api = \"responses\"\n"
+	other      = Confined + "[model_providers.other]\nname = \"other\"\nbase_url = " +
+		"\"http://127.0.0.1:1/v1\"\nwire_api = \"responses\"\n"
 )
 
 // profiles are the files of profiles in a [Yard].
@@ -55,7 +56,8 @@ var profiles = map[string]string{
 var hostileArguments = []HostileCall{
 	{"full access", `"sandbox":"danger-full-access","approval-policy":"never"`, "", both},
 	{"full access, asking", `"sandbox":"danger-full-access","approval-policy":"on-request"`, "", both},
-	{"full access in the background", `"sandbox":"danger-full-access","approval-policy":"never","background":true`, "", both},
+	{"full access in the background", `"sandbox":"danger-full-access","approval-policy":"never","background":true`, "",
+		both},
 	{"full access in a worktree", `"sandbox":"danger-full-access","approval-policy":"never","worktree":true`, "", both},
 	{"full access by config", `"config":{"sandbox_mode":"danger-full-access","approval_policy":"never"}`, "", both},
 	{"full access by profile", `"profile":"wide"`, "", both},
@@ -64,20 +66,28 @@ var hostileArguments = []HostileCall{
 	{"questions after failures in full access", `"config":{"approval_policy":"on-failure"}`, fullAccess, both},
 	{"a profile without questions in full access", `"profile":"quiet"`, fullAccess, both},
 	{"secrets of the home", `"sandbox":"workspace-write","approval-policy":"never","cwd":"HOME/.ssh"`, "", both},
-	{"programs that start by themselves", `"sandbox":"workspace-write","approval-policy":"never","cwd":"HOME/.config/autostart"`, "", both},
+	{"programs that start by themselves",
+		`"sandbox":"workspace-write","approval-policy":"never","cwd":"HOME/.config/autostart"`, "", both},
 	{"the home", `"sandbox":"workspace-write","approval-policy":"never","cwd":"HOME"`, "", both},
 	{"the root", `"sandbox":"workspace-write","approval-policy":"never","cwd":"/"`, "", both},
 	{"another folder", `"sandbox":"workspace-write","approval-policy":"never","cwd":"OTHER"`, "", both},
-	{"a link in the start folder", `"sandbox":"workspace-write","approval-policy":"never","cwd":"START/link"`, "", both},
-	{"a way out of the start folder", `"sandbox":"workspace-write","approval-policy":"never","cwd":"START/../../.ssh"`, "", both},
+	{"a link in the start folder", `"sandbox":"workspace-write","approval-policy":"never","cwd":"START/link"`, "",
+		both},
+	{"a way out of the start folder", `"sandbox":"workspace-write","approval-policy":"never","cwd":"START/../../.ssh"`,
+		"", both},
 	{"another folder of a wide configuration", `"approval-policy":"never","cwd":"OTHER"`, writable, both},
 	{"the root in a wide configuration", `"approval-policy":"never","cwd":"/"`, writable, both},
-	{"a writable root", `"approval-policy":"never","config":{"sandbox_mode":"workspace-write","sandbox_workspace_write":{"writable_roots":["OTHER"]}}`, "", both},
-	{"a dotted writable root", `"approval-policy":"never","sandbox":"workspace-write","config":{"sandbox_workspace_write.writable_roots":["OTHER"]}`, "", both},
-	{"temporary folders", `"approval-policy":"never","config":{"sandbox_workspace_write.exclude_slash_tmp":false}`, writable + "[sandbox_workspace_write]\nexclude_slash_tmp = true\n", both},
-	{"the folder of a variable", `"approval-policy":"never","config":{"sandbox_workspace_write":{"exclude_tmpdir_env_var":false}}`,
+	{"a writable root", `"approval-policy":"never","config":{"sandbox_mode":"workspace-write",` +
+		`"sandbox_workspace_write":{"writable_roots":["OTHER"]}}`, "", both},
+	{"a dotted writable root", `"approval-policy":"never","sandbox":"workspace-write",` +
+		`"config":{"sandbox_workspace_write.writable_roots":["OTHER"]}`, "", both},
+	{"temporary folders", `"approval-policy":"never","config":{"sandbox_workspace_write.exclude_slash_tmp":false}`,
+		writable + "[sandbox_workspace_write]\nexclude_slash_tmp = true\n", both},
+	{"the folder of a variable", `"approval-policy":"never",` +
+		`"config":{"sandbox_workspace_write":{"exclude_tmpdir_env_var":false}}`,
 		writable + "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n", both},
-	{"the network", `"approval-policy":"never","sandbox":"workspace-write","config":{"sandbox_workspace_write.network_access":true}`, "", both},
+	{"the network", `"approval-policy":"never","sandbox":"workspace-write",` +
+		`"config":{"sandbox_workspace_write.network_access":true}`, "", both},
 	{"a search of the web", `"web-search":true`, "", both},
 	{"a search of the web by config", `"config":{"tools":{"web_search":true}}`, "", Native},
 	{"another provider", `"config":{"model_provider":"other"}`, other, both},
@@ -89,23 +99,35 @@ var hostileArguments = []HostileCall{
 	{"questions after failures", `"approval-policy":"on-failure"`, "", 0},
 	{"no questions by profile", `"profile":"quiet"`, "", 0},
 	{"a worktree", `"sandbox":"workspace-write","approval-policy":"never","worktree":true`, "", 0},
-	{"instructions", `"model":"m2","effort":"high","base-instructions":"x","developer-instructions":"x","compact-prompt":"x","include-plan-tool":true,"budget":{"tokens":1000000,"minutes":5},"output-schema":{"type":"object"}`, "", 0},
-	{"keys of the model", `"config":{"model":"m2","compact_prompt":"x","developer_instructions":"x","hide_agent_reasoning":false,"show_raw_agent_reasoning":true,"model_auto_compact_token_limit":100000,"model_context_window":200000,` +
-		`"model_reasoning_effort":"high","model_reasoning_summary":"auto","model_reasoning_summary_format":"none","model_verbosity":"low"}`, "", 0},
+	{"instructions", `"model":"m2","effort":"high","base-instructions":"x","developer-instructions":"x",` +
+		`"compact-prompt":"x","include-plan-tool":true,"budget":{"tokens":1000000,"minutes":5},` +
+		`"output-schema":{"type":"object"}`, "", 0},
+	{"keys of the model", `"config":{"model":"m2","compact_prompt":"x","developer_instructions":"x",` +
+		`"hide_agent_reasoning":false,"show_raw_agent_reasoning":true,"model_auto_compact_token_limit":100000,` +
+		`"model_context_window":200000,` +
+		`"model_reasoning_effort":"high","model_reasoning_summary":"auto","model_reasoning_summary_format":"none",` +
+		`"model_verbosity":"low"}`, "", 0},
 	{"a check", `"check":"START/evil.sh check"`, "", 0},
-	{"a check without questions", `"approval-policy":"never","check":"START/evil.sh check; for d in HOME HOME/.ssh OTHER; do echo x > $d/check; done"`, "", 0},
-	{"a check in the start folder", `"sandbox":"workspace-write","approval-policy":"on-request","check":"START/evil.sh check; echo x > link/check"`, "", 0},
+	{"a check without questions", `"approval-policy":"never","check":"START/evil.sh check; for d in HOME HOME/.ssh ` +
+		`OTHER; do echo x > $d/check; done"`, "", 0},
+	{"a check in the start folder", `"sandbox":"workspace-write","approval-policy":"on-request",` +
+		`"check":"START/evil.sh check; echo x > link/check"`, "", 0},
 	{"an image of the home", `"images":["HOME/.ssh/id"]`, "", 0},
 	{"in the background", `"background":true`, "", 0},
-	{"folders without a mode", `"config":{"sandbox_workspace_write":{"writable_roots":["OTHER"],"network_access":true,"exclude_slash_tmp":false,"exclude_tmpdir_env_var":false}}`, "", 0},
+	{"folders without a mode", `"config":{"sandbox_workspace_write":{"writable_roots":["OTHER"],` +
+		`"network_access":true,"exclude_slash_tmp":false,"exclude_tmpdir_env_var":false}}`, "", 0},
 }
 
 // hostileKeys are keys of the argument config that no call may set, with their values.
 var hostileKeys = [][2]string{
 	{"approval_policy", `{"granular":{"sandbox_approval":false,"rules":false,"mcp_elicitations":false}}`},
-	{"features", `{"hooks":true,"plugins":true,"exec_permission_approvals":true,"request_permissions_tool":true,"network_proxy":true,"use_legacy_landlock":true,"shell_snapshot":true,"unified_exec":true}`},
-	{"tools", `{"view_image":true,"update_plan":true,"web_search_request":false,"experimental_request_user_input":{"enabled":true},"client_search_provider":"x"}`},
-	{"shell_environment_policy", `{"inherit":"all","include_only":[],"exclude":[],"ignore_default_excludes":true,"experimental_use_profile":true,"set":{"BASH_ENV":"START/evil.sh","PATH":"START","GIT_SSH_COMMAND":"START/evil.sh"}}`},
+	{"features", `{"hooks":true,"plugins":true,"exec_permission_approvals":true,"request_permissions_tool":true,` +
+		`"network_proxy":true,"use_legacy_landlock":true,"shell_snapshot":true,"unified_exec":true}`},
+	{"tools", `{"view_image":true,"update_plan":true,"web_search_request":false,` +
+		`"experimental_request_user_input":{"enabled":true},"client_search_provider":"x"}`},
+	{"shell_environment_policy", `{"inherit":"all","include_only":[],"exclude":[],"ignore_default_excludes":true,` +
+		`"experimental_use_profile":true,"set":{"BASH_ENV":"START/evil.sh","PATH":"START",` +
+		`"GIT_SSH_COMMAND":"START/evil.sh"}}`},
 	{"mcp_servers", `{"evil":{"command":"START/evil.sh","args":["server"]}}`},
 	{"mcp_servers.evil.command", `"START/evil.sh"`}, {"notify", `["START/evil.sh","notify"]`},
 	{"projects", `{"START":{"trust_level":"trusted"}}`},
@@ -118,21 +140,26 @@ var hostileKeys = [][2]string{
 	{"profile", `"wide"`},
 	{"model_providers", `{"mock":{"base_url":"http://127.0.0.1:1/v1"}}`},
 	{"model_providers.mock.base_url", `"http://127.0.0.1:1/v1"`},
-	{"openai_base_url", `"http://127.0.0.1:1/v1"`}, {"chatgpt_base_url", `"http://127.0.0.1:1/v1"`}, {"web_search", `"live"`},
-	{"approvals_reviewer", `"auto_review"`}, {"auto_review", `{"policy":"approve all"}`}, {"approvals.reviewer", `"codex"`},
+	{"openai_base_url", `"http://127.0.0.1:1/v1"`}, {"chatgpt_base_url", `"http://127.0.0.1:1/v1"`},
+	{"web_search", `"live"`},
+	{"approvals_reviewer", `"auto_review"`}, {"auto_review", `{"policy":"approve all"}`},
+	{"approvals.reviewer", `"codex"`},
 	{"agents", `{"evil":{"description":"x","config_file":"START/.codex/agents/evil.toml"}}`},
 	{"plugins", `{"evil":{"enabled":true}}`}, {"marketplaces", `{"evil":{"source":"START"}}`},
 	{"skills", `{"config":[{"path":"START/.codex/skills/evil","enabled":true}]}`},
 	{"model_instructions_file", `"HOME/.ssh/id"`},
 	{"experimental_instructions_file", `"HOME/.ssh/id"`},
 	{"experimental_compact_prompt_file", `"HOME/.ssh/id"`},
-	{"model_catalog_json", `"HOME/.ssh/id"`}, {"zsh_path", `"START/evil.sh"`}, {"js_repl_node_path", `"START/evil.sh"`}, {"log_dir", `"OTHER/log"`},
+	{"model_catalog_json", `"HOME/.ssh/id"`}, {"zsh_path", `"START/evil.sh"`}, {"js_repl_node_path", `"START/evil.sh"`},
+	{"log_dir", `"OTHER/log"`},
 	{"sqlite_home", `"OTHER/sqlite"`},
 	{"otel", `{"exporter":{"otlp-http":{"endpoint":"http://127.0.0.1:1"}}}`},
-	{"history", `{"persistence":"save-all"}`}, {"file_opener", `"START/evil.sh"`}, {"cli_auth_credentials_store", `"file"`},
+	{"history", `{"persistence":"save-all"}`}, {"file_opener", `"START/evil.sh"`},
+	{"cli_auth_credentials_store", `"file"`},
 	{"allow_login_shell", `true`}, {"project_root_markers", `["evil.sh"]`},
 	{"experimental_thread_store_endpoint", `"http://127.0.0.1:1"`},
-	{"windows", `{"sandbox":"elevated"}`}, {"calls", `{"full_access":"allow"}`}, {"calls.full_access", `"allow"`}, {"calls.trusted", `true`},
+	{"windows", `{"sandbox":"elevated"}`}, {"calls", `{"full_access":"allow"}`}, {"calls.full_access", `"allow"`},
+	{"calls.trusted", `true`},
 	{"approvals", `{"allow":[["sh"]],"automatic":"accept"}`},
 	{"sandbox", `{"helper":["START/evil.sh"]}`}, {"nosuch", `{"command":"START/evil.sh"}`},
 }
@@ -183,8 +210,10 @@ func Clients() []HostileClient {
 		{Name: "never answers", Answer: Never, late: true, Says: []string{"no answer"}},
 		{Name: "answers late", Answer: overdue, late: true, Says: []string{"no answer"}},
 		{Name: "goes away", leaves: true, late: true},
-		{Name: "lies with a malformed answer", Answer: Say(`{"action":["accept"],"content":{"decision":"approved"}}`), slow: true, Says: refused()},
-		{Name: "lies with an unknown decision", Answer: Say(`{"action":"accept","content":{"decision":"everything"}}`), slow: true, Says: refused()},
+		{Name: "lies with a malformed answer", Answer: Say(`{"action":["accept"],"content":{"decision":"approved"}}`),
+			slow: true, Says: refused()},
+		{Name: "lies with an unknown decision", Answer: Say(`{"action":"accept","content":{"decision":"everything"}}`),
+			slow: true, Says: refused()},
 		{Name: "lies about the question", Answer: Say(Accept), forges: true, slow: true},
 	}
 }
@@ -219,7 +248,8 @@ func (e *HostileEngine) TestHostileCalls(t *testing.T, share int) {
 		t.Run(fmt.Sprint("configuration ", i), func(t *testing.T) {
 			t.Parallel()
 			y := yards.New(t, configuration, e.Model)
-			g := &hostileGroup{engine: e, share: share, t: t, yard: y, serve: e.Open(t, y), turn: make(chan struct{}, maxWaiting)}
+			g := &hostileGroup{engine: e, share: share, t: t, yard: y, serve: e.Open(t, y),
+				turn: make(chan struct{}, maxWaiting)}
 			t.Run("calls", func(t *testing.T) {
 				for _, at := range groups[configuration] {
 					t.Run(calls[at].Name, func(t *testing.T) {
@@ -387,7 +417,8 @@ func (c *Client) converse(ctx context.Context, prompt, arguments string) string 
 	}
 	id := conversation.ConversationID
 	c.ask(ctx, "addConversationListener", fmt.Sprintf(`{"conversationId":%q}`, id))
-	c.ask(ctx, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[{"type":"text","data":{"text":%q}}]}`, id, prompt))
+	c.ask(ctx, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[{"type":"text","data":{"text":%q}}]}`, id,
+		prompt))
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -420,7 +451,8 @@ func (h *HostileClient) Modern(ctx context.Context, c *Client, tool, arguments s
 	}
 	more := ""
 	for range 12 {
-		result := c.ask(ctx, mcptypes.ToolsCall.Name(), fmt.Sprintf(`{"name":%q,"arguments":%s%s,"_meta":%s}`, tool, arguments, more, meta))
+		result := c.ask(ctx, mcptypes.ToolsCall.Name(),
+			fmt.Sprintf(`{"name":%q,"arguments":%s%s,"_meta":%s}`, tool, arguments, more, meta))
 		var input struct {
 			InputRequests map[string]json.RawMessage `json:"inputRequests"`
 			RequestState  string                     `json:"requestState"`
@@ -430,7 +462,8 @@ func (h *HostileClient) Modern(ctx context.Context, c *Client, tool, arguments s
 		}
 		responses := map[string]json.RawMessage{}
 		for key := range input.InputRequests {
-			waits, cancel := context.WithTimeout(ctx, 2*considered) // clients of this era are not told that a question has ended
+			// clients of this era are not told that a question has ended
+			waits, cancel := context.WithTimeout(ctx, 2*considered)
 			said, err := h.Answer(waits)
 			cancel()
 			if err != nil { // they have no errors
@@ -474,8 +507,10 @@ func (e *HostileEngine) TestAskedCalls(t *testing.T, share int) {
 		{"approved", full, 1, true, false, "", approves},
 		{"allowed by the settings", full, 0, true, true, setting.FullAccessAllow, nil},
 		{"refused by the settings", full, 0, false, false, setting.FullAccessDeny, approves},
-		{"the start folder", `"sandbox":"workspace-write","approval-policy":"never","cwd":"START"`, 0, false, false, "", approves},
-		{"less", `"sandbox":"read-only","approval-policy":"untrusted"`, -1, false, false, "", Say(Decline)}, // about commands and a patch
+		{"the start folder", `"sandbox":"workspace-write","approval-policy":"never","cwd":"START"`, 0, false, false, "",
+			approves},
+		// about commands and a patch
+		{"less", `"sandbox":"read-only","approval-policy":"untrusted"`, -1, false, false, "", Say(Decline)},
 		{"nothing", `"approval-policy":"never"`, 0, false, false, "", approves},
 	} {
 		if n%share != 0 {

@@ -131,7 +131,8 @@ func connect(t testing.TB, s Server, h Host) *Client {
 func (c *Client) End() { _ = c.ended() } // the end of the test reports the error
 
 func (c *Client) initialize(ctx context.Context) error {
-	params := fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{%s},"clientInfo":{"name":%q,"version":"1"}}`, mcptypes.ProtocolVersion, c.host.capabilities(), c.host.Name)
+	params := fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{%s},"clientInfo":{"name":%q,"version":"1"}}`,
+		mcptypes.ProtocolVersion, c.host.capabilities(), c.host.Name)
 	return c.Call(ctx, mcptypes.Initialize.Name(), json.RawMessage(params), nil)
 }
 
@@ -185,7 +186,8 @@ func (c *Client) Use(ctx context.Context, tool, arguments string) string {
 				err = Wait(ctx, comesBack)
 			}
 			if err == nil {
-				raw, err = c.Send(ctx, mcptypes.ToolsCall.Name(), fmt.Sprintf(`%s,"requestState":%q%s`, call, r.RequestState, responses))
+				raw, err = c.Send(ctx, mcptypes.ToolsCall.Name(),
+					fmt.Sprintf(`%s,"requestState":%q%s`, call, r.RequestState, responses))
 			}
 		default:
 			return string(raw)
@@ -196,7 +198,9 @@ func (c *Client) Use(ctx context.Context, tool, arguments string) string {
 
 // answers returns the answers to questions that are not known yet, as members. A client has none to a question that
 // it drops.
-func (c *Client) answers(ctx context.Context, requests map[string]json.RawMessage, known map[string]bool) (answers []string) {
+func (c *Client) answers(
+	ctx context.Context, requests map[string]json.RawMessage, known map[string]bool,
+) (answers []string) {
 	for key, request := range requests {
 		if known[key] {
 			continue
@@ -349,7 +353,8 @@ func Capable(capabilities string) string { return "{" + metaOf("test", capabilit
 
 // metaOf returns the members of the _meta of a client of 2026-07-28.
 func metaOf(name, capabilities string) string {
-	return fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":%q,"version":"1"},`+
+	return fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+		`"io.modelcontextprotocol/clientInfo":{"name":%q,"version":"1"},`+
 		`"io.modelcontextprotocol/clientCapabilities":{%s}`, name, capabilities)
 }
 

@@ -29,7 +29,8 @@ type victim struct {
 }
 
 // firstCall is the first lines of a client, with a sandbox mode.
-const firstCall = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+const firstCall = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+	`"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go","approval-policy":"never","sandbox":%q}}}
 `
 
@@ -54,7 +55,8 @@ func startVictim(t *testing.T, cmd *exec.Cmd, sandbox string) *victim {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.alive.Close() })
-	up, err := os.OpenFile(filepath.Join(dir, "up"), os.O_RDWR|syscall.O_NONBLOCK, 0) // for writing too, so that reading never ends
+	// for writing too, so that reading never ends
+	up, err := os.OpenFile(filepath.Join(dir, "up"), os.O_RDWR|syscall.O_NONBLOCK, 0)
 	must.OK(t, err)
 	read := make(chan struct{})
 	go func() {

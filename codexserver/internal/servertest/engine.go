@@ -117,7 +117,9 @@ func (e *Engine) Find(_ context.Context, id string) (engine.Saved, error) {
 	return engine.Saved{ID: id, File: rollouts + id}, nil
 }
 
-func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+func (e *Engine) Resume(
+	ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host,
+) (engine.Conversation, error) {
 	id := saved.ID
 	if saved.File != rollouts+id {
 		return nil, engine.ErrNotFound
@@ -167,7 +169,9 @@ func (h resumedHost) Emit(m protocol.EventMsg) {
 
 // List implements [engine.Library]. It lists the conversations that were started, in upper
 // case, or one with the id "past" if there are none. It has one page, so no cursor is valid.
-func (e *Engine) List(_ context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+func (e *Engine) List(
+	_ context.Context, p protocol.ListConversationsParams,
+) (*protocol.ListConversationsResult, error) {
 	if p.Cursor != "" {
 		return nil, engine.ErrCursor
 	}

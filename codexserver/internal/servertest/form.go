@@ -33,8 +33,9 @@ type FormEngine struct {
 
 // FormSchema is the schema of the answers, and Formed an answer that fits.
 const (
-	FormSchema = `{"type":"object","properties":{"zebra":{"type":"boolean"}},"required":["zebra"],"additionalProperties":false}`
-	Formed     = `{"zebra":true}`
+	FormSchema = `{"type":"object","properties":{"zebra":{"type":"boolean"}},"required":["zebra"],` +
+		`"additionalProperties":false}`
+	Formed = `{"zebra":true}`
 )
 
 // made is what the model says when its work is done.
@@ -46,15 +47,16 @@ func Holds(request []byte) bool { return bytes.Contains(request, []byte(`"json_s
 // formCase is a row of the table of forms.
 type formCase struct {
 	name      string
-	arguments string         // more members of the call
-	work      []Step         // what the model does for its work, by default a command and then words
-	form      Step           // what it does for the form, by default what fits
-	during    func(*formRun) // called when the model is asked for the form, which it does not write before during returns
-	want      string         // status and output
-	says      []string       // parts of the result
-	requests  int
-	then      func(*formRun)
-	counts    bool // see [FormEngine]
+	arguments string // more members of the call
+	work      []Step // what the model does for its work, by default a command and then words
+	form      Step   // what it does for the form, by default what fits
+	// called when the model is asked for the form, which it does not write before during returns
+	during   func(*formRun)
+	want     string   // status and output
+	says     []string // parts of the result
+	requests int
+	then     func(*formRun)
+	counts   bool // see [FormEngine]
 }
 
 type formRun struct {
@@ -86,32 +88,42 @@ func formCases() []formCase {
 	return []formCase{
 		{name: "the work first", want: "completed " + Formed, requests: 3},
 		{name: "it fits already", work: []Step{works, {Say: Formed}}, want: "completed " + Formed, requests: 2},
-		{name: "a check between", arguments: `,"check":"cat made >checked"`, want: "completed " + Formed, requests: 3, during: func(r *formRun) {
-			if !r.exists("checked") {
-				r.Error("the form came before the check")
-			}
-		}},
-		{name: "a check that fails once", work: []Step{{Say: "nothing to do"}, works, {Say: made}}, arguments: `,"check":"cat made"`, want: "completed " + Formed, requests: 4},
-		{name: "a check that fails always", arguments: `,"check":"exit 3"`, work: []Step{works, {Say: made}, {Say: made}, {Say: made}}, want: "incomplete " + Formed, requests: 5},
+		{name: "a check between", arguments: `,"check":"cat made >checked"`, want: "completed " + Formed, requests: 3,
+			during: func(r *formRun) {
+				if !r.exists("checked") {
+					r.Error("the form came before the check")
+				}
+			}},
+		{name: "a check that fails once", work: []Step{{Say: "nothing to do"}, works, {Say: made}},
+			arguments: `,"check":"cat made"`, want: "completed " + Formed, requests: 4},
+		{name: "a check that fails always", arguments: `,"check":"exit 3"`,
+			work: []Step{works, {Say: made}, {Say: made}, {Say: made}}, want: "incomplete " + Formed, requests: 5},
 		{name: "no words", work: []Step{works, {Say: " "}}, want: "completed " + Formed, requests: 3},
-		{name: "interrupted", during: func(r *formRun) { r.use("codex-interrupt", "") }, want: "aborted ", says: kept, requests: 3, then: func(r *formRun) {
-			if got := r.use("codex-reply", `,"prompt":"and now?"`); !strings.Contains(got, `"status":"completed"`) {
-				r.Errorf("the next turn: %s", got)
-			}
-		}},
-		{name: "the time ends there", arguments: `,"budget":{"minutes":0.2}`, during: func(r *formRun) { <-r.over }, want: "incomplete ", says: append(kept, `"stopped":"budget of 0.2 minutes reached"`), requests: 3},
-		{name: "the tokens end there", counts: true, arguments: `,"budget":{"tokens":30}`, want: "incomplete ", says: append(kept, `"stopped":"budget of 30 tokens reached"`), requests: 2},
-		{name: "the provider fails", form: Step{Fail: true}, want: "incomplete ", says: append(kept, "no such luck"), requests: 3},
-		{name: "it works on", form: Step{ID: "c2", Line: "echo x >evil"}, want: "incomplete ", says: append(kept, "although it was asked for the form of its answer alone"), requests: 3, then: evil},
-		{name: "never fits", form: Step{Say: "I will not"}, want: "incomplete ", says: []string{"The answer does not fit output-schema"}, requests: 3},
-		{name: "steered", work: []Step{works, {Say: made}, {ID: "c3", Line: "echo x >more"}, {Say: Formed}}, during: func(r *formRun) {
-			r.use("codex-reply", `,"prompt":"steered-into-it","while-running":"steer"`)
-		}, want: "completed " + Formed, requests: 5, then: func(r *formRun) {
-			sent, said := r.asked.list(), "steered-into-it"
-			if !r.exists("more") || strings.Contains(sent[2], said) || !strings.Contains(sent[3], said) {
-				r.Errorf("the model was sent %.3000q", sent)
-			}
-		}},
+		{name: "interrupted", during: func(r *formRun) { r.use("codex-interrupt", "") }, want: "aborted ", says: kept,
+			requests: 3, then: func(r *formRun) {
+				if got := r.use("codex-reply", `,"prompt":"and now?"`); !strings.Contains(got, `"status":"completed"`) {
+					r.Errorf("the next turn: %s", got)
+				}
+			}},
+		{name: "the time ends there", arguments: `,"budget":{"minutes":0.2}`, during: func(r *formRun) { <-r.over },
+			want: "incomplete ", says: append(kept, `"stopped":"budget of 0.2 minutes reached"`), requests: 3},
+		{name: "the tokens end there", counts: true, arguments: `,"budget":{"tokens":30}`, want: "incomplete ",
+			says: append(kept, `"stopped":"budget of 30 tokens reached"`), requests: 2},
+		{name: "the provider fails", form: Step{Fail: true}, want: "incomplete ", says: append(kept, "no such luck"),
+			requests: 3},
+		{name: "it works on", form: Step{ID: "c2", Line: "echo x >evil"}, want: "incomplete ",
+			says: append(kept, "although it was asked for the form of its answer alone"), requests: 3, then: evil},
+		{name: "never fits", form: Step{Say: "I will not"}, want: "incomplete ",
+			says: []string{"The answer does not fit output-schema"}, requests: 3},
+		{name: "steered", work: []Step{works, {Say: made}, {ID: "c3", Line: "echo x >more"}, {Say: Formed}},
+			during: func(r *formRun) {
+				r.use("codex-reply", `,"prompt":"steered-into-it","while-running":"steer"`)
+			}, want: "completed " + Formed, requests: 5, then: func(r *formRun) {
+				sent, said := r.asked.list(), "steered-into-it"
+				if !r.exists("more") || strings.Contains(sent[2], said) || !strings.Contains(sent[3], said) {
+					r.Errorf("the model was sent %.3000q", sent)
+				}
+			}},
 	}
 }
 
@@ -180,7 +192,8 @@ func (e *FormEngine) play(t *testing.T, home string, tt *formCase, n int) {
 		}
 	}()
 	defer func() { stop(); <-done }()
-	got := r.client.Use(ctx, "codex", fmt.Sprintf(`{"prompt":"go","cwd":%q,"output-schema":%s%s}`, r.cwd, FormSchema, tt.arguments))
+	got := r.client.Use(ctx, "codex", fmt.Sprintf(`{"prompt":"go","cwd":%q,"output-schema":%s%s}`, r.cwd, FormSchema,
+		tt.arguments))
 	close(r.over)
 	if !r.exists("made") {
 		t.Errorf("the work was not done")
@@ -200,7 +213,8 @@ func (e *FormEngine) play(t *testing.T, home string, tt *formCase, n int) {
 	}
 	must.OK(t, json.Unmarshal([]byte(got), &result))
 	did := cmp.Or(result.Result, &result.called)
-	must.Equal(t, "the result of "+got, tt.want, fmt.Sprint(did.StructuredContent.Status, " ", string(did.StructuredContent.Output)))
+	must.Equal(t, "the result of "+got, tt.want,
+		fmt.Sprint(did.StructuredContent.Status, " ", string(did.StructuredContent.Output)))
 	if did.IsError != strings.HasPrefix(tt.want, "aborted") {
 		t.Errorf("isError %t", did.IsError)
 	}
@@ -224,7 +238,8 @@ func (r *formRun) once(ctx context.Context) {
 	r.Helper()
 	for ctx.Err() == nil {
 		all := strings.Join(r.client.Events(), " ")
-		begins, ends := strings.Count(all, "task_started"), strings.Count(all, "task_complete")+strings.Count(all, "turn_aborted")
+		begins, ends := strings.Count(all, "task_started"),
+			strings.Count(all, "task_complete")+strings.Count(all, "turn_aborted")
 		if ends > 0 {
 			must.Equal(r, "begins and ends of "+all, "1 1", fmt.Sprint(begins, ends))
 			return

@@ -24,8 +24,10 @@ func Git(t testing.TB, dir string, args ...string) string {
 func runGit(dir string, args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "XDG_CONFIG_HOME="+os.DevNull,
-		"GIT_AUTHOR_NAME=somebody", "GIT_AUTHOR_EMAIL=somebody@example.com", "GIT_COMMITTER_NAME=somebody", "GIT_COMMITTER_EMAIL=somebody@example.com")
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"XDG_CONFIG_HOME="+os.DevNull,
+		"GIT_AUTHOR_NAME=somebody", "GIT_AUTHOR_EMAIL=somebody@example.com", "GIT_COMMITTER_NAME=somebody",
+		"GIT_COMMITTER_EMAIL=somebody@example.com")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("git %q: %w\n%s", args, err, out)
@@ -58,11 +60,13 @@ func Repository(commits ...Commit) (fs.FS, error) {
 		}
 		for name, text := range c.Files {
 			path := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+				os.WriteFile(path, []byte(text), 0o644)); err != nil {
 				return nil, err
 			}
 		}
-		for _, args := range [][]string{{"add", "-A"}, {"-c", "maintenance.auto=false", "commit", "-q", "-m", fmt.Sprint("commit ", i)}} {
+		for _, args := range [][]string{{"add", "-A"},
+			{"-c", "maintenance.auto=false", "commit", "-q", "-m", fmt.Sprint("commit ", i)}} {
 			if _, err := runGit(dir, args...); err != nil {
 				return nil, err
 			}

@@ -29,7 +29,9 @@ func (c HTTPClient) Status(t testing.TB, path string) int {
 
 // Ask sends a request of a client with capabilities, which are members of an object, over a connection of its own: no
 // server has just closed that. Params are members, too. The name is that of the tool or of the task in them.
-func (c HTTPClient) Ask(ctx context.Context, capabilities, method, name, params string) (status int, body string, err error) {
+func (c HTTPClient) Ask(
+	ctx context.Context, capabilities, method, name, params string,
+) (status int, body string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+"/mcp", strings.NewReader(
 		`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`,"_meta":`+Capable(capabilities)+`}}`))
 	if err != nil {
@@ -37,7 +39,8 @@ func (c HTTPClient) Ask(ctx context.Context, capabilities, method, name, params 
 	}
 	r.Close = true
 	for header, value := range map[string]string{
-		"Authorization": "Bearer " + c.Token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
+		"Authorization": "Bearer " + c.Token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28",
+		"Mcp-Method": method, "Mcp-Name": name,
 	} {
 		r.Header.Set(header, value)
 	}

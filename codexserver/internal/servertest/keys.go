@@ -42,7 +42,8 @@ func Environ(t testing.TB, file string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for entry := range strings.SplitSeq(string(must.Get(os.ReadFile(file))(t)), "\x00") {
-		if name, value, ok := strings.Cut(entry, "="); ok && !slices.Contains([]string{"_", "SHLVL", "PWD", "OLDPWD"}, name) {
+		if name, value, ok := strings.Cut(entry, "="); ok &&
+			!slices.Contains([]string{"_", "SHLVL", "PWD", "OLDPWD"}, name) {
 			all[name] = value
 		}
 	}

@@ -49,7 +49,9 @@ func (*Engine) AuthStatus(context.Context, protocol.GetAuthStatusParams) (*proto
 func (*Engine) Logout(context.Context) error { return nil }
 
 // SearchFiles implements [engine.Searcher]. A search for "slow" ends with its context.
-func (*Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
+func (*Engine) SearchFiles(
+	ctx context.Context, p protocol.FuzzyFileSearchParams,
+) (*protocol.FuzzyFileSearchResult, error) {
 	if p.Query == "slow" {
 		<-ctx.Done()
 	}

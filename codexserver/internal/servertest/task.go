@@ -69,7 +69,8 @@ func NewTaskFolders(t testing.TB) TaskFolders {
 	outside := boxtest.Outside(t)
 	in := func(name string) string { return filepath.Join(outside, name) }
 	f := TaskFolders{Repo: in("repo"), Cache: t.TempDir(), Home: in("home"), Codex: in("codex"), Bin: in("bin")}
-	for name := range strings.FieldsSeq(`actionlint cargo curl docker gh go gofmt make npm npx pip pytest python3 rg ruff shellcheck ssh sudo wget`) {
+	for name := range strings.FieldsSeq(`actionlint cargo curl docker gh go gofmt make npm npx pip pytest python3 rg ` +
+		`ruff shellcheck ssh sudo wget`) {
 		writeFile(t, filepath.Join(f.Bin, name), standIn, 0o700)
 	}
 	writeFile(t, filepath.Join(f.Home, ".bash_profile"), "PATH="+f.Bin+":/usr/bin:/bin\n", 0o600)
@@ -102,14 +103,16 @@ func (task *Task) Make(t testing.TB, f TaskFolders, config string) {
 	}
 	if task.GoCache {
 		// The folder for temporary files is not writable where the user's home is in it.
-		config += fmt.Sprintf("\n[shell_environment_policy.set]\nGOCACHE = %q\nGOTMPDIR = %[1]q\n\n[sandbox_workspace_write]\nwritable_roots = [%[1]q]\n", f.Cache)
+		config += fmt.Sprintf("\n[shell_environment_policy.set]\nGOCACHE = %q\nGOTMPDIR = "+
+			"%[1]q\n\n[sandbox_workspace_write]\nwritable_roots = [%[1]q]\n", f.Cache)
 	}
 	writeFile(t, filepath.Join(f.Codex, "config.toml"), config, 0o600)
 }
 
 // Show returns a question without the names of folders that differ from run to run.
 func (f TaskFolders) Show(what string) string {
-	return strings.NewReplacer("'"+f.Repo+"'", "the repository", f.Repo+"/", "", f.Repo, "the repository", f.Home, "HOME", f.Bin, "BIN", f.Cache, "CACHE").Replace(what)
+	return strings.NewReplacer("'"+f.Repo+"'", "the repository", f.Repo+"/", "", f.Repo, "the repository", f.Home,
+		"HOME", f.Bin, "BIN", f.Cache, "CACHE").Replace(what)
 }
 
 // RecordTasks compares what an engine asked in the tasks with the record, or writes it. It

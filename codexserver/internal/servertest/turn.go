@@ -96,7 +96,8 @@ func (w *Worker) Turn(ctx context.Context, host engine.Host, in []protocol.Input
 				return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 			}
 		case "write":
-			if err := os.WriteFile(filepath.Join(engine.ConfigOf(ctx).Cwd, rest), []byte(rest+"\n"), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(engine.ConfigOf(ctx).Cwd, rest), []byte(rest+"\n"),
+				0o644); err != nil {
 				return err
 			}
 		case "fail":
@@ -125,7 +126,8 @@ func (w *Worker) spend(n int64) *protocol.TokenUsageInfo {
 	for _, one := range w.spent.add(n) {
 		total.InputTokens, total.OutputTokens = total.InputTokens+one-1, total.OutputTokens+1
 	}
-	return &protocol.TokenUsageInfo{TotalTokenUsage: total, LastTokenUsage: protocol.TokenUsage{InputTokens: n - 1, OutputTokens: 1}}
+	return &protocol.TokenUsageInfo{TotalTokenUsage: total,
+		LastTokenUsage: protocol.TokenUsage{InputTokens: n - 1, OutputTokens: 1}}
 }
 
 func (w *Worker) askAll(ctx context.Context, host engine.Host, commands []string) (said []string, err error) {
@@ -142,7 +144,8 @@ func (w *Worker) askAll(ctx context.Context, host engine.Host, commands []string
 	all.Wait()
 	for i, out := range outcomes {
 		if out.Decision == elicit.Abort {
-			return nil, &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.Join(context.Cause(ctx), errors.New(out.ForModel()))}
+			return nil, &engine.AbortError{Reason: protocol.AbortInterrupted,
+				Cause: errors.Join(context.Cause(ctx), errors.New(out.ForModel()))}
 		}
 		said = append(said, commands[i]+": "+string(out.Decision))
 	}

@@ -48,7 +48,8 @@ func (n Now) Line(at time.Time, width int) string {
 		more += " · no output seen"
 	}
 	doing, count := plain.OneLine(n.Doing, width), utf8.RuneCountInString
-	room := width - min(count(doing), width/3) - count(more) - count(` · ""`) - 1 // of the last line, beside a part of a long command
+	// of the last line, beside a part of a long command
+	room := width - min(count(doing), width/3) - count(more) - count(` · ""`) - 1
 	if last != "" && room >= 9 {
 		more += ` · "` + plain.OneLine(last, room) + `"`
 	}

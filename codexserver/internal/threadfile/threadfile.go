@@ -113,7 +113,8 @@ func (s *Store) Put(t *Thread) error {
 		err = safefile.Write(path, data, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("nothing was started: what the call chose for the conversation cannot be kept in %s: %w", path, err)
+		return fmt.Errorf("nothing was started: what the call chose for the conversation cannot be kept in %s: %w",
+			path, err)
 	}
 	return nil
 }
@@ -141,7 +142,8 @@ func (s *Store) Get(id string, began *protocol.Kept) (*Thread, error) {
 		err = known(t.Formed.Policy, t.Formed.Sandbox.Mode)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("nothing was started: what a call chose for the conversation cannot be read from %s: %w; without the file this choice does not count", path, err)
+		return nil, fmt.Errorf("nothing was started: what a call chose for the conversation cannot be read from %s: "+
+			"%w; without the file this choice does not count", path, err)
 	}
 	return t, nil
 }

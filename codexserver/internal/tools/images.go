@@ -28,7 +28,9 @@ const (
 // The server reads the file instead of the engine, so that the checked content is sent.
 // Commands in a sandbox may read every file but devices, so any file within the bounds may
 // be read here.
-func imageURL(cwd, image string, left int64, b admit.Bounds, withheld func(path string) error) (url string, n int64, err error) {
+func imageURL(
+	cwd, image string, left int64, b admit.Bounds, withheld func(path string) error,
+) (url string, n int64, err error) {
 	var data []byte
 	most := min(maxImage, left)
 	switch scheme, _, _ := strings.Cut(image, ":"); {

@@ -26,7 +26,8 @@ func Hooks(w io.Writer) *jsonrpc.Hooks {
 	var mu sync.Mutex
 	write := func(direction string) func([]byte) {
 		return func(message []byte) {
-			line := append([]byte(time.Now().UTC().Format("2006-01-02T15:04:05.000Z ")+direction+" "), redact(message)...)
+			line := append([]byte(time.Now().UTC().Format("2006-01-02T15:04:05.000Z ")+direction+" "),
+				redact(message)...)
 			mu.Lock()
 			defer mu.Unlock()
 			_, _ = w.Write(append(line, '\n')) // a trace that cannot be written must not end the session
@@ -43,13 +44,15 @@ var secrets = []string{
 
 // links matches links of the approvals page, as in a desk's invitation. They begin with the page's own origin, or with any that approvals.page_origin names;
 // there the length of the secret tells them. A person who has the secret in such a link can approve.
-var links = lazyregexp.Regexp{Text: `(https?://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+/[^\s"#]*#)[^\s"]+|(/#)[A-Za-z0-9_-]{43}`}
+var links = lazyregexp.Regexp{Text: `(https?://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+/[^\s"#]*#)[^\s"]+|` +
+	`(/#)[A-Za-z0-9_-]{43}`}
 
 // redact replaces the values of secret members at any depth, and the secrets of links.
 // Text that is not JSON is not shown: it might hold anything.
 func redact(message []byte) []byte {
 	var out bytes.Buffer
-	dec := jsontext.NewDecoder(bytes.NewReader(message), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	dec := jsontext.NewDecoder(bytes.NewReader(message), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 	enc := jsontext.NewEncoder(&out, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
 		secret := isSecret(dec)

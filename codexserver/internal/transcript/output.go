@@ -78,7 +78,8 @@ func (l *Log) Ends(m protocol.ExecCommandEnd) {
 		all = cmp.Or(all, string(o.begins))
 		l.ended(o, all)
 		l.entry(fmt.Sprintf("command %d ended: %s after %s, %d bytes of output",
-			o.number, cmp.Or(m.Status, fmt.Sprint("exit code ", m.ExitCode)), time.Duration(m.Duration).Round(time.Millisecond), o.size+o.omitted), "")
+			o.number, cmp.Or(m.Status, fmt.Sprint("exit code ", m.ExitCode)),
+			time.Duration(m.Duration).Round(time.Millisecond), o.size+o.omitted), "")
 		l.shows(entryOf("", show.Excerpt(all, true), maxEntry, printed)[1:])
 	})
 }
@@ -96,7 +97,8 @@ func (l *Log) printed(o *output, offset int64, most int) (Page, error) {
 	if !o.runs {
 		return l.outputs.page(o.at, o.size, offset, most)
 	}
-	now := ring{tail: []byte(strings.TrimSuffix(valid(string(o.begins)), "\uFFFD"))} // which may be half a rune that continues
+	// which may be half a rune that continues
+	now := ring{tail: []byte(strings.TrimSuffix(valid(string(o.begins)), "\uFFFD"))}
 	now.end = int64(len(now.tail))
 	return now.page(0, now.end, offset, most)
 }

@@ -46,7 +46,8 @@ func ReadRollout(ctx context.Context, path, thread string) (*Log, error) {
 		}
 		whole := line
 		line = line[:0]
-		if len(whole) > maxRolloutLine || bytes.Contains(whole[:min(len(whole), 128)], []byte(`"type":"response_item","payload":{"type":"function_call_output"`)) {
+		if len(whole) > maxRolloutLine || bytes.Contains(whole[:min(len(whole), 128)],
+			[]byte(`"type":"response_item","payload":{"type":"function_call_output"`)) {
 			continue // most of a rollout is in lines of outputs
 		}
 		var r protocol.RolloutLine

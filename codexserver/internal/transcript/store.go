@@ -74,7 +74,8 @@ func (r *ring) read(at int64, b []byte) error {
 // is kept.
 func (r *ring) page(at, size, offset int64, most int) (p Page, err error) {
 	if offset < 0 || offset > size {
-		return Page{Total: size}, fmt.Errorf("argument /offset: %d is not in the text, which has %d bytes", offset, size)
+		return Page{Total: size}, fmt.Errorf("argument /offset: %d is not in the text, which has %d bytes", offset,
+			size)
 	}
 	lost := min(max(0, r.start-at), size)
 	p = Page{Offset: max(offset, lost), Total: size, Cut: lost}

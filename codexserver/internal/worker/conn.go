@@ -152,14 +152,18 @@ func NewConn(conn net.Conn, s Served) *Conn {
 		return list, coded(err)
 	})
 	if s.Record != nil {
-		jsonrpc.Handle(m, methodRecord, func(_ context.Context, b bytesOf) (nothing, error) { return nothing{}, s.Record(b.Data) })
+		jsonrpc.Handle(m, methodRecord, func(_ context.Context, b bytesOf) (nothing, error) {
+			return nothing{},
+				s.Record(b.Data)
+		})
 	}
 	c := &Conn{ended: make(chan struct{})}
 	var ended atomic.Bool // nothing more comes from the worker
 	c.peer = jsonrpc.NewPeer(jsonrpc.Lines(conn, conn, conn), m, &jsonrpc.Options{
 		MaxMessage: maxMessage, MaxConcurrent: maxCalls, MaxUnsent: maxUnread,
 		Hooks: &jsonrpc.Hooks{Problem: func(err error, _ []byte) {
-			if !errors.Is(err, jsonrpc.ErrNoCall) && !ended.Load() { // an answer to a call whose context has ended; what is left at the end
+			// an answer to a call whose context has ended; what is left at the end
+			if !errors.Is(err, jsonrpc.ErrNoCall) && !ended.Load() {
 				s.Nonsense(err)
 			}
 		}, InputEnd: func(error) { ended.Store(true) }},

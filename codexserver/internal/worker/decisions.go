@@ -22,7 +22,8 @@ type decisions struct{ m *Mirror }
 
 // Write implements [io.Writer].
 func (d decisions) Write(line []byte) (int, error) {
-	path := filepath.Join(d.m.home, filepath.FromSlash(decisionFolder), time.Now().UTC().Format(time.DateOnly)+"-"+d.m.token+".jsonl")
+	path := filepath.Join(d.m.home, filepath.FromSlash(decisionFolder),
+		time.Now().UTC().Format(time.DateOnly)+"-"+d.m.token+".jsonl")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return 0, err
 	}

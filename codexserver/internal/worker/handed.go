@@ -17,7 +17,8 @@ const maxConfiguration = 4 << 20
 
 // handed returns the configuration files in home other than [config.SettingsFile]. Other files in the folder are state.
 func handed(home string) (found []string, err error) {
-	for _, pattern := range []string{"config.toml", "*.config.toml", "AGENTS.md", "AGENTS.override.md", "rules/*.rules"} {
+	for _, pattern := range []string{"config.toml", "*.config.toml", "AGENTS.md", "AGENTS.override.md",
+		"rules/*.rules"} {
 		dir, pattern := filepath.Split(filepath.FromSlash(pattern))
 		dir = filepath.Join(home, dir) // no part of the pattern: it may have characters of one
 		entries, err := os.ReadDir(dir)

@@ -88,7 +88,8 @@ func connect(conn net.Conn, listener net.Listener) (*Link, error) {
 // Check fails if the gateway has another version of this protocol.
 func (l *Link) Check() error {
 	if l.Settings.Version != Version {
-		return fmt.Errorf("codex-mcp and codex-mcp-gateway belong to different releases (version %d and %d of their protocol); install both from the same release", Version, l.Settings.Version)
+		return fmt.Errorf("codex-mcp and codex-mcp-gateway belong to different releases (version %d and %d of their "+
+			"protocol); install both from the same release", Version, l.Settings.Version)
 	}
 	return nil
 }

@@ -41,9 +41,11 @@ func kindOf(name string) kind {
 	base := path.Base(name)
 	switch top, _, _ := strings.Cut(name, "/"); {
 	case CheckName(name) != nil:
-	case (top == "sessions" || top == "archived_sessions") && strings.HasPrefix(base, "rollout-") && strings.HasSuffix(base, ".jsonl"):
+	case (top == "sessions" || top == "archived_sessions") && strings.HasPrefix(base, "rollout-") &&
+		strings.HasSuffix(base, ".jsonl"):
 		return isLog
-	case path.Dir(name) == "codex-mcp/tasks" && strings.HasPrefix(base, "task-") && strings.HasSuffix(base, ".json"), name == "codex-mcp/rules.json":
+	case path.Dir(name) == "codex-mcp/tasks" && strings.HasPrefix(base, "task-") && strings.HasSuffix(base, ".json"),
+		name == "codex-mcp/rules.json":
 		return isRecord
 	}
 	return local

@@ -122,7 +122,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: body}
 	turn, ok := s.take(req)
 	if !ok {
-		http.Error(w, `{"error":{"message":"providertest: the script has no turn for this request"}}`, http.StatusBadRequest)
+		http.Error(w, `{"error":{"message":"providertest: the script has no turn for this request"}}`,
+			http.StatusBadRequest)
 		return
 	}
 	if turn.Func != nil {

@@ -88,7 +88,8 @@ func (t Turn) cut() Turn {
 func (e *events) chat(t Turn) {
 	t = t.cut()
 	chunk := func(choices []any, usage any) {
-		o := object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "scripted", "choices": choices}
+		o := object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "scripted",
+			"choices": choices}
 		if usage != nil {
 			o["usage"] = usage
 		}
@@ -139,7 +140,8 @@ func (e *events) responses(t Turn) {
 		e.data(name, o)
 	}
 	response := func(status string) object {
-		return object{"id": "resp_1", "object": "response", "created_at": 0, "status": status, "model": "scripted", "output": []any{}}
+		return object{"id": "resp_1", "object": "response", "created_at": 0, "status": status, "model": "scripted",
+			"output": []any{}}
 	}
 	index := 0
 	done := func(item object) {
@@ -153,14 +155,16 @@ func (e *events) responses(t Turn) {
 			"item_id": item, "output_index": 0, "summary_index": 0, "part": object{"type": "summary_text", "text": ""},
 		})
 		for _, piece := range t.Reasoning {
-			event("response.reasoning_summary_text.delta", object{"item_id": item, "output_index": 0, "summary_index": 0, "delta": piece})
+			event("response.reasoning_summary_text.delta",
+				object{"item_id": item, "output_index": 0, "summary_index": 0, "delta": piece})
 		}
 		done(object{"type": "reasoning", "id": item, "encrypted_content": "c2NyaXB0ZWQ=", "summary": []any{
 			object{"type": "summary_text", "text": strings.Join(t.Reasoning, "")},
 		}})
 	}
 	for _, piece := range t.Text {
-		event("response.output_text.delta", object{"item_id": "msg_1", "output_index": index, "content_index": 0, "delta": piece})
+		event("response.output_text.delta",
+			object{"item_id": "msg_1", "output_index": index, "content_index": 0, "delta": piece})
 	}
 	if len(t.Text) > 0 {
 		done(object{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": []any{
@@ -172,7 +176,8 @@ func (e *events) responses(t Turn) {
 	}
 	for i, c := range t.ToolCalls {
 		id := c.id(i)
-		done(object{"type": "function_call", "id": "fc_" + id, "call_id": id, "name": c.Name, "arguments": c.Arguments, "status": "completed"})
+		done(object{"type": "function_call", "id": "fc_" + id, "call_id": id, "name": c.Name, "arguments": c.Arguments,
+			"status": "completed"})
 	}
 	if t.Failed != nil {
 		o := response("failed")

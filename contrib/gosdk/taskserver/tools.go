@@ -36,7 +36,8 @@ func newServer(tasks *gosdk.Tasks) (*mcp.Server, error) {
 		"greet": func(_ context.Context, _ *mcp.CallToolRequest, in arguments) (*mcp.CallToolResult, any, error) {
 			return text("Hello, " + in.Name + "!"), nil, nil
 		},
-		"slow_compute": func(ctx context.Context, req *mcp.CallToolRequest, in arguments) (*mcp.CallToolResult, any, error) {
+		"slow_compute": func(ctx context.Context, req *mcp.CallToolRequest, in arguments) (*mcp.CallToolResult, any,
+			error) {
 			work := func(ctx context.Context, _ *gosdk.Task) (*mcp.CallToolResult, error) {
 				return text("computed " + in.Label), sleep(ctx, time.Duration(in.Seconds*float64(time.Second)))
 			}
@@ -58,11 +59,13 @@ func newServer(tasks *gosdk.Tasks) (*mcp.Server, error) {
 		}),
 		"confirm_delete": always(confirm),
 		"multi_input":    always(askBoth),
-		"test_tool_with_task": func(ctx context.Context, req *mcp.CallToolRequest, _ arguments) (*mcp.CallToolResult, any, error) {
+		"test_tool_with_task": func(ctx context.Context, req *mcp.CallToolRequest, _ arguments) (*mcp.CallToolResult,
+			any, error) {
 			const key = "user_name"
 			answer, ok := req.Params.InputResponses[key].(*mcp.ElicitResult)
 			if !ok {
-				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{key: form("What is your name?", "name")}}, nil, nil
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{key: form("What is your name?", "name")}},
+					nil, nil
 			}
 			name, _ := answer.Content["name"].(string)
 			r, err := tasks.Start(ctx, req, func(context.Context, *gosdk.Task) (*mcp.CallToolResult, error) {
@@ -79,7 +82,8 @@ func newServer(tasks *gosdk.Tasks) (*mcp.Server, error) {
 // confirm asks before it does something.
 func confirm(ctx context.Context, t *gosdk.Task) (*mcp.CallToolResult, error) {
 	t.Say("waiting for a person")
-	answer, err := t.Elicit(ctx, &mcp.ElicitParams{Message: "Delete it?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}})
+	answer, err := t.Elicit(ctx, &mcp.ElicitParams{Message: "Delete it?",
+		RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}})
 	switch {
 	case err != nil:
 		return nil, err
@@ -96,7 +100,8 @@ func askBoth(ctx context.Context, t *gosdk.Task) (*mcp.CallToolResult, error) {
 		err    error
 	}
 	answers := make(chan answer, 2)
-	for _, q := range []*mcp.ElicitParams{form("What is your name?", "name"), form("What is your favorite color?", "color")} {
+	for _, q := range []*mcp.ElicitParams{form("What is your name?", "name"),
+		form("What is your favorite color?", "color")} {
 		go func() {
 			r, err := t.Elicit(ctx, q)
 			answers <- answer{r, err}

@@ -56,7 +56,8 @@ func Connect(t *testing.T, turns ...providertest.Turn) *client.Client {
 	t.Helper()
 	model, home := providertest.New(turns...), t.TempDir()
 	t.Cleanup(model.Close)
-	Write(t, home, "config.toml", fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nwire_api = \"chat\"\n", model.BaseURL()))
+	Write(t, home, "config.toml", fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url "+
+		"= %q\nwire_api = \"chat\"\n", model.BaseURL()))
 	engine := must.Get(native.New(&native.Options{CodexHome: home}))(t)
 	t.Cleanup(func() { engine.Close() })
 	return Start(t, &client.Options{Server: codexserver.New(engine, &codexserver.Options{Home: home})})
@@ -71,16 +72,20 @@ func Start(t *testing.T, o *client.Options) *client.Client {
 }
 
 // Peer serves a client with a handshake that answers questions, if it is able to. The end of the test ends both.
-func Peer(t *testing.T, serve func(context.Context, jsonrpc.Transport) error, able bool, answer func(question string) (mcptypes.ElicitResultAction, error)) *jsonrpc.Peer {
+func Peer(
+	t *testing.T, serve func(context.Context, jsonrpc.Transport) error, able bool,
+	answer func(question string) (mcptypes.ElicitResultAction, error),
+) *jsonrpc.Peer {
 	t.Helper()
 	ours, theirs := jsonrpc.Pipe()
 	served := make(chan error, 1)
 	go func() { served <- serve(context.Background(), theirs) }()
 	mux := new(jsonrpc.Mux)
-	mcptypes.ElicitationCreate.Handle(mux, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
-		action, err := answer(p.Message)
-		return &mcptypes.ElicitResult{Action: action}, err
-	})
+	mcptypes.ElicitationCreate.Handle(mux,
+		func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+			action, err := answer(p.Message)
+			return &mcptypes.ElicitResult{Action: action}, err
+		})
 	peer := jsonrpc.NewPeer(ours, mux, nil)
 	go func() { _ = peer.Run(context.Background()) }()
 	t.Cleanup(func() {
@@ -88,7 +93,8 @@ func Peer(t *testing.T, serve func(context.Context, jsonrpc.Transport) error, ab
 		<-peer.Done()
 		must.Check(t, <-served)
 	})
-	hello := &mcptypes.InitializeRequestParams{ProtocolVersion: mcptypes.ProtocolVersion, ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"}}
+	hello := &mcptypes.InitializeRequestParams{ProtocolVersion: mcptypes.ProtocolVersion,
+		ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"}}
 	if able {
 		hello.Capabilities.Elicitation = map[string]json.RawMessage{}
 	}

@@ -367,7 +367,8 @@ func unquote(raw []byte) string {
 	return s.String()
 }
 
-var kindNames = [256]string{'n': "null", 't': "a boolean", 'f': "a boolean", '"': "a string", '[': "an array", '{': "an object"}
+var kindNames = [256]string{'n': "null", 't': "a boolean", 'f': "a boolean", '"': "a string", '[': "an array",
+	'{': "an object"}
 
 // kindName names the kind of value that begins with c.
 func kindName(c byte) string { return cmp.Or(kindNames[c], "a number") }

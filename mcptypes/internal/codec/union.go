@@ -31,7 +31,9 @@ func Tagged[P any](to P, d *Decoder, member string, read func(to P, d *Decoder, 
 
 // TaggedOr is Tagged for a union whose member may be absent; that means the tag of the last
 // shape. The shapes help to name the missing member.
-func TaggedOr[P any](to P, d *Decoder, member string, shapes []Shape, read func(to P, d *Decoder, tag []byte) error) error {
+func TaggedOr[P any](
+	to P, d *Decoder, member string, shapes []Shape, read func(to P, d *Decoder, tag []byte) error,
+) error {
 	before := d.state
 	tag, err := d.findTag(member, shapes)
 	if err != nil {
@@ -77,7 +79,8 @@ func (d *Decoder) findTag(member string, shapes []Shape) (tag []byte, err error)
 		return nil, err
 	}
 	last := len(shapes) - 1
-	if _, lacks := names.lack(shapes[last].Required, false); lacks && nearest(shapes, names, func(Shape) bool { return true }) != last {
+	if _, lacks := names.lack(shapes[last].Required, false); lacks &&
+		nearest(shapes, names, func(Shape) bool { return true }) != last {
 		return nil, missing(member)
 	}
 	return []byte(shapes[last].Tag), nil
@@ -86,7 +89,9 @@ func (d *Decoder) findTag(member string, shapes []Shape) (tag []byte, err error)
 // Beside reads an object that has own members and those of a union. readUnion comes first and returns
 // the members that the arm does not know, from which Beside then removes the own ones, whose names have
 // spaces between them. own reads the object again, and skips what is not its own.
-func (d *Decoder) Beside(readUnion func(*Decoder) (map[string]json.RawMessage, error), names string, own func(*Decoder) error) error {
+func (d *Decoder) Beside(
+	readUnion func(*Decoder) (map[string]json.RawMessage, error), names string, own func(*Decoder) error,
+) error {
 	before := d.state
 	extra, err := readUnion(d)
 	if err != nil {
@@ -121,7 +126,9 @@ func (s Shape) admits(tag string) bool { return (s.Tag == "" || s.Tag == tag) &&
 
 // Untagged reads a union whose arms differ by the members that are present. It uses the
 // first shape that fits. If none fits, the error names a member that the nearest arm lacks.
-func Untagged[P any](to P, d *Decoder, member string, shapes []Shape, read func(to P, d *Decoder, arm int) error) error {
+func Untagged[P any](
+	to P, d *Decoder, member string, shapes []Shape, read func(to P, d *Decoder, arm int) error,
+) error {
 	before := d.state
 	arm, err := d.findArm(member, shapes)
 	if err != nil {

@@ -57,7 +57,8 @@ func (p *Package) readExamples(t *testing.T) []example {
 func (e example) params() (params example) {
 	var message map[string]json.RawMessage
 	path, inside := strings.CutPrefix(e.Path, "/params")
-	if err := json.Unmarshal(e.Instance, &message); err != nil || message["params"] == nil || !e.Valid && !inside || path == "" && e.Kind == "duplicate-member" {
+	if err := json.Unmarshal(e.Instance, &message); err != nil || message["params"] == nil || !e.Valid && !inside ||
+		path == "" && e.Kind == "duplicate-member" {
 		return example{}
 	}
 	return example{Def: e.Def + "/params", Valid: e.Valid, Path: path, Kind: e.Kind, Instance: message["params"]}
@@ -95,7 +96,8 @@ func (p *Package) TestExamples(t *testing.T) {
 				t.Errorf("%s %s %s: encode: %v", e.Def, e.Kind, e.Instance, err)
 				continue
 			}
-			if diff := DiffJSON(t, string(e.Instance), string(got)); diff != "" && (strict == nil || !excuse("lenient", e, PathOf(strict))) {
+			if diff := DiffJSON(t, string(e.Instance), string(got)); diff != "" &&
+				(strict == nil || !excuse("lenient", e, PathOf(strict))) {
 				t.Errorf("%s %s: (-want +got)\n%s", e.Def, e.Kind, diff)
 			}
 			continue
@@ -116,8 +118,10 @@ func (p *Package) TestExamples(t *testing.T) {
 var typedNumbers = map[string]bool{
 	"id": true, "requestId": true, "progressToken": true, "code": true, "size": true, "maxTokens": true, "total": true,
 	"progress": true, "temperature": true, "priority": true, "costPriority": true, "speedPriority": true,
-	"intelligencePriority": true, "lives": true, "weight": true, "key": true, "minimum": true, "maximum": true, "minLength": true, "maxLength": true, "": true,
-	"ttl": true, "ttlMs": true, "pollInterval": true, "pollIntervalMs": true, "minItems": true, "maxItems": true, "default": true,
+	"intelligencePriority": true, "lives": true, "weight": true, "key": true, "minimum": true, "maximum": true,
+	"minLength": true, "maxLength": true, "": true,
+	"ttl": true, "ttlMs": true, "pollInterval": true, "pollIntervalMs": true, "minItems": true, "maxItems": true,
+	"default":                                true,
 	"io.modelcontextprotocol/subscriptionId": true,
 }
 
@@ -143,7 +147,8 @@ func bothPackagesAgree(t *testing.T, make func() any, in []byte, err error) {
 	if _, ok := v1.(json.Unmarshaler); !ok {
 		return // an interface has no methods to decode with
 	}
-	for name, other := range map[string]error{"encoding/json": json.Unmarshal(in, v1), "json/v2": jsonv2.Unmarshal(in, v2)} {
+	for name, other := range map[string]error{"encoding/json": json.Unmarshal(in, v1),
+		"json/v2": jsonv2.Unmarshal(in, v2)} {
 		if (err == nil) != (other == nil) || err != nil && json.Valid(in) && PathOf(err) != PathOf(other) {
 			t.Fatalf("%s: Decode: %v, %s: %v", in, err, name, other)
 		}

@@ -48,7 +48,8 @@ func (r *instances) pick(arms []any, depth int) any {
 	}
 	for _, a := range arms {
 		arm, _ := a.(map[string]any)
-		if kind, ok := arm["type"].(string); ok && kind != "object" && kind != "array" || arm["const"] != nil || arm["enum"] != nil {
+		if kind, ok := arm["type"].(string); ok && kind != "object" && kind != "array" || arm["const"] != nil ||
+			arm["enum"] != nil {
 			return a
 		}
 	}
@@ -131,7 +132,8 @@ func (r *instances) members(schema any, depth int) map[string]string {
 	properties, _ := node["properties"].(map[string]any)
 	required, _ := node["required"].([]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if slices.Contains(required, any(name)) || r.IntN(1+depth/2) == 0 && properties[name] != false && depth < 2*deep {
+		if slices.Contains(required, any(name)) || r.IntN(1+depth/2) == 0 && properties[name] != false &&
+			depth < 2*deep {
 			members[name] = r.text(properties[name], depth+1)
 		}
 	}

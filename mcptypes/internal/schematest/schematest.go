@@ -19,9 +19,10 @@ import (
 
 // Package is a package of generated types.
 type Package struct {
-	Schemas              []string              // the files that it was generated from; the ledger is next to the first
-	Examples             string                // the file of examples, one JSON object a line
-	Definitions          map[string]func() any // makes a new value for each definition, and for each "X/params" of a message X
+	Schemas  []string // the files that it was generated from; the ledger is next to the first
+	Examples string   // the file of examples, one JSON object a line
+	// makes a new value for each definition, and for each "X/params" of a message X
+	Definitions          map[string]func() any
 	Decode, DecodeStrict func([]byte, any) error
 	Encode               func(any) ([]byte, error)
 
@@ -109,7 +110,8 @@ func (p *Package) eachInstance(t *testing.T, f func(t *testing.T, r *instances, 
 	for _, file := range p.Schemas {
 		t.Run(path.Base(file), func(t *testing.T) {
 			r := &instances{s, rand.New(rand.NewPCG(*p.Seed, 0)), 0}
-			names := slices.DeleteFunc(slices.Clone(s.names[file]), func(name string) bool { return p.Definitions[name] == nil })
+			names := slices.DeleteFunc(slices.Clone(s.names[file]),
+				func(name string) bool { return p.Definitions[name] == nil })
 			for i := range *p.RoundTrips {
 				f(t, r, names[i%len(names)])
 			}

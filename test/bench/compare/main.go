@@ -40,12 +40,16 @@ const settle = 300 * time.Millisecond // until a server is idle
 func main() {
 	shared := flag.Bool("shared", false, "measure what --shared saves")
 	rounds := flag.Int("rounds", 9, "how often each figure is measured")
-	files := flag.Int("files", 1000, "the files of the repository in which the turns are; 0 takes an empty folder without one")
-	only := flag.String("only", "", "measure the `figures` that match this regular expression, and those measured with them")
+	files := flag.Int("files", 1000, "the files of the repository in which the turns are; 0 takes an empty folder "+
+		"without one")
+	only := flag.String("only", "", "measure the `figures` that match this regular expression, and those measured "+
+		"with them")
 	session := flag.String("session", "", "play this `session` with the server: connect, plain or approval")
 	busy := flag.Int("busy", 0, "how many processes compute all the time meanwhile")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: compare [-rounds N] [-files N] [-only FIGURES] [-busy N] SERVER [ARGUMENT]... [-- SERVER [ARGUMENT]...]...\n       compare -session NAME SERVER [ARGUMENT]...\n       compare -shared PROGRAM")
+		fmt.Fprintln(os.Stderr, "usage: compare [-rounds N] [-files N] [-only FIGURES] [-busy N] SERVER "+
+			"[ARGUMENT]... [-- SERVER [ARGUMENT]...]...\n       compare -session NAME SERVER [ARGUMENT]...\n       "+
+			"compare -shared PROGRAM")
 	}
 	flag.Parse()
 	servers, rest := [][]string{}, flag.Args()
@@ -53,7 +57,8 @@ func main() {
 		servers, rest = append(servers, rest[:i]), rest[i+1:]
 	}
 	servers = append(servers, rest)
-	if slices.ContainsFunc(servers, func(argv []string) bool { return len(argv) == 0 }) || *rounds < 1 || *files < 0 || *busy < 0 {
+	if slices.ContainsFunc(servers, func(argv []string) bool { return len(argv) == 0 }) || *rounds < 1 || *files < 0 ||
+		*busy < 0 {
 		flag.Usage()
 		os.Exit(2)
 	}

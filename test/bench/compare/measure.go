@@ -31,14 +31,18 @@ const (
 // measurements are in the order in which a turn is made cheaper: first what each turn needs.
 var measurements = []measurement{
 	{[]string{"start to initialize, ms", "CPU until then, ms", "resident when idle, MiB", "program, MiB"}, startUp},
-	{[]string{"a turn alone, CPU of the server, ms"}, turns(providertest.Turn{Text: []string{"done"}}, alone, 1, server.perTurn)},
+	{[]string{"a turn alone, CPU of the server, ms"},
+		turns(providertest.Turn{Text: []string{"done"}}, alone, 1, server.perTurn)},
 	{
-		[]string{fmt.Sprintf("a turn of %d at once, CPU of the server, ms", calls), "with its children, ms", "peak memory, MiB"},
-		turns(providertest.Turn{Text: []string{"done"}}, calls, calls, server.perTurn, server.withChildren, server.peak),
+		[]string{fmt.Sprintf("a turn of %d at once, CPU of the server, ms", calls), "with its children, ms",
+			"peak memory, MiB"},
+		turns(providertest.Turn{Text: []string{"done"}}, calls, calls, server.perTurn, server.withChildren,
+			server.peak),
 	},
 	{
 		[]string{"a turn with one command, with its children, ms"},
-		turns(providertest.Call(providertest.ToolCall{Name: "shell", Arguments: `{"command":["bash","-c","echo hi"]}`}), commands, 1, server.withChildren),
+		turns(providertest.Call(providertest.ToolCall{Name: "shell", Arguments: `{"command":["bash","-c","echo hi"]}`}),
+			commands, 1, server.withChildren),
 	},
 	{
 		[]string{"a streamed event, CPU of the server, µs"},
@@ -91,11 +95,14 @@ type work struct {
 
 // turns returns a measurement of n turns, most of them at once after one that warms up. The model answers each request
 // as turn says, and the output of a command with a text.
-func turns(turn providertest.Turn, n, most int, figures ...func(server, work) float64) func(context.Context, []string, string) ([]float64, error) {
+func turns(
+	turn providertest.Turn, n, most int, figures ...func(server, work) float64,
+) func(context.Context, []string, string) ([]float64, error) {
 	return func(ctx context.Context, argv []string, folder string) ([]float64, error) {
 		turn.Repeat = true
 		quiet := map[string]any{"cwd": folder, "approval-policy": "never", "sandbox": "read-only"} // nothing is asked
-		s, err := start(ctx, argv, providertest.Turn{Match: "function_call_output", Repeat: true, Text: []string{"done"}}, turn)
+		s, err := start(ctx, argv, providertest.Turn{Match: "function_call_output", Repeat: true,
+			Text: []string{"done"}}, turn)
 		if err != nil {
 			return nil, err
 		}
@@ -158,11 +165,13 @@ func newFolder(files int) (dir string, err error) {
 	}
 	for i := range files {
 		folder := filepath.Join(dir, fmt.Sprintf("d%d", i/100))
-		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, fmt.Sprintf("f%d", i)), fmt.Appendln(nil, i), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(folder, 0o700),
+			os.WriteFile(filepath.Join(folder, fmt.Sprintf("f%d", i)), fmt.Appendln(nil, i), 0o600)); err != nil {
 			return dir, err
 		}
 	}
-	for _, argv := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
+	for _, argv := range [][]string{{"init", "-q"}, {"add", "-A"},
+		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
 		cmd := exec.Command("git", argv...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {

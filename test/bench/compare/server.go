@@ -43,7 +43,8 @@ func start(ctx context.Context, argv []string, script ...providertest.Turn) (*se
 }
 
 func (s *server) start() error {
-	config := fmt.Sprintf("model = \"scripted\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = %q\nwire_api = \"responses\"\n", s.provider.BaseURL())
+	config := fmt.Sprintf("model = \"scripted\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = "+
+		"\"scripted\"\nbase_url = %q\nwire_api = \"responses\"\n", s.provider.BaseURL())
 	if err := os.WriteFile(filepath.Join(s.home, "config.toml"), []byte(config), 0o600); err != nil {
 		return err
 	}
@@ -65,7 +66,8 @@ func (s *server) start() error {
 		return err
 	}
 	if err := s.send("initialize", map[string]any{
-		"protocolVersion": "2025-06-18", "capabilities": map[string]any{"elicitation": map[string]any{}}, "clientInfo": map[string]any{"name": "compare", "version": "1"},
+		"protocolVersion": "2025-06-18", "capabilities": map[string]any{"elicitation": map[string]any{}},
+		"clientInfo": map[string]any{"name": "compare", "version": "1"},
 	}); err != nil {
 		return err
 	}
@@ -105,7 +107,8 @@ func (s *server) answers(n int) (events int, err error) {
 		}
 		switch {
 		case m.Method != "" && m.ID != nil:
-			if err := s.in.Encode(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"action": "accept", "content": map[string]any{}}}); err != nil {
+			if err := s.in.Encode(map[string]any{"jsonrpc": "2.0", "id": m.ID,
+				"result": map[string]any{"action": "accept", "content": map[string]any{}}}); err != nil {
 				return events, err
 			}
 		case m.Method != "":

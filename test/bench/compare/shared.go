@@ -105,7 +105,8 @@ func sharing(ctx context.Context, program string) error {
 	}
 	fmt.Printf("%-32s %8s %8s\n", "", "each", "shared")
 	fmt.Printf("%-32s %8.2f %8.2f   ratio %.2f\n", "start to initialize, ms", took[0], took[1], took[1]/took[0])
-	fmt.Printf("%-32s %8.2f %8.2f   ratio %.2f\n", fmt.Sprintf("PSS of %d idle clients, MiB", clients), sums[0], sums[1], sums[1]/sums[0])
+	fmt.Printf("%-32s %8.2f %8.2f   ratio %.2f\n", fmt.Sprintf("PSS of %d idle clients, MiB", clients), sums[0],
+		sums[1], sums[1]/sums[0])
 	fmt.Printf("%-32s %8s %8.2f\n", "PSS of the largest relay, MiB", "", relay)
 	return nil
 }

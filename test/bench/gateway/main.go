@@ -78,18 +78,22 @@ func run(ctx context.Context, dirs []string) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &bench{model: providertest.New(providertest.Turn{Repeat: true, Func: func(providertest.Request) providertest.Turn { return providertest.Say("done") }})}
+	b := &bench{model: providertest.New(providertest.Turn{Repeat: true,
+		Func: func(providertest.Request) providertest.Turn { return providertest.Say("done") }})}
 	defer b.model.Close()
 	if b.dir, err = os.MkdirTemp(cache, "bench"); err != nil {
 		return err
 	}
 	defer os.RemoveAll(b.dir)
-	certify := exec.CommandContext(ctx, "openssl", strings.Fields("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=bench -addext subjectAltName=DNS:bench -keyout link.key -out link.pem")...)
+	certify := exec.CommandContext(ctx, "openssl",
+		strings.Fields("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=bench "+
+			"-addext subjectAltName=DNS:bench -keyout link.key -out link.pem")...)
 	certify.Dir = b.dir
 	if out, err := certify.CombinedOutput(); err != nil {
 		return fmt.Errorf("openssl: %w\n%s", err, out)
 	}
-	b.linked = fmt.Sprintf("link.ca = %[1]q\nlink.cert = %[1]q\nlink.key = %[2]q\n", b.dir+"/link.pem", b.dir+"/link.key")
+	b.linked = fmt.Sprintf("link.ca = %[1]q\nlink.cert = %[1]q\nlink.key = %[2]q\n", b.dir+"/link.pem",
+		b.dir+"/link.key")
 	var all []*service
 	defer func() {
 		for _, s := range all {
@@ -116,12 +120,14 @@ func run(ctx context.Context, dirs []string) (err error) {
 	}
 	for range rounds {
 		for _, s := range all {
-			if err := s.measure("ping", pings, func() error { return s.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"ping"}`) }); err != nil {
+			if err := s.measure("ping", pings,
+				func() error { return s.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"ping"}`) }); err != nil {
 				return err
 			}
 		}
 		for _, s := range all {
-			call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"say"}}}`
+			call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex",` +
+				`"arguments":{"prompt":"say"}}}`
 			if err := s.measure("codex", calls, func() error { return s.send(ctx, call) }); err != nil {
 				return err
 			}
@@ -129,7 +135,8 @@ func run(ctx context.Context, dirs []string) (err error) {
 	}
 	fmt.Println("| | ping, ms | CPU of a ping, µs | codex, ms | CPU of codex, ms |\n|---|---|---|---|---|")
 	for _, s := range all {
-		fmt.Printf("| %s | %.2f | %.0f | %.1f | %.2f |\n", s.name, s.median("ping took"), s.median("ping cpu")*1e3, s.median("codex took"), s.median("codex cpu"))
+		fmt.Printf("| %s | %.2f | %.0f | %.1f | %.2f |\n", s.name, s.median("ping took"), s.median("ping cpu")*1e3,
+			s.median("codex took"), s.median("codex cpu"))
 	}
 	return nil
 }
@@ -195,7 +202,8 @@ func (s *service) send(ctx context.Context, message string) error {
 	if err != nil {
 		return err
 	}
-	r.Header = http.Header{"Authorization": {"Bearer " + s.token}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	r.Header = http.Header{"Authorization": {"Bearer " + s.token}, "Content-Type": {"application/json"},
+		"Accept": {"application/json, text/event-stream"}}
 	if s.session != "" {
 		r.Header["Mcp-Session-Id"], r.Header["Mcp-Protocol-Version"] = []string{s.session}, []string{"2025-11-25"}
 	}
@@ -206,7 +214,8 @@ func (s *service) send(ctx context.Context, message string) error {
 	defer answer.Body.Close()
 	s.session = cmp.Or(s.session, answer.Header.Get("Mcp-Session-Id"))
 	read, err := io.ReadAll(answer.Body)
-	if err == nil && (answer.StatusCode/100 != 2 || answer.StatusCode == http.StatusOK && !bytes.Contains(read, []byte(`"result"`))) {
+	if err == nil && (answer.StatusCode/100 != 2 || answer.StatusCode == http.StatusOK &&
+		!bytes.Contains(read, []byte(`"result"`))) {
 		err = fmt.Errorf("%s: %.500s", answer.Status, read)
 	}
 	return err
@@ -214,7 +223,8 @@ func (s *service) send(ctx context.Context, message string) error {
 
 // begin begins the session.
 func (s *service) begin(ctx context.Context) error {
-	err := s.send(ctx, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
+	err := s.send(ctx, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+		`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
 	return cmp.Or(err, s.send(ctx, `{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 }
 
@@ -256,14 +266,16 @@ func (b *bench) users(s *service, dir string) (string, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		err = nil
 	}
-	return fmt.Sprintf("[http.principals.ann]\ntokens = ['sha256:%s']\nfolders = [%q]\n%s", hash, folder, more), errors.Join(err, os.MkdirAll(folder, 0o700))
+	return fmt.Sprintf("[http.principals.ann]\ntokens = ['sha256:%s']\nfolders = [%q]\n%s", hash, folder, more),
+		errors.Join(err, os.MkdirAll(folder, 0o700))
 }
 
 func (b *bench) gateway(ctx context.Context, dir string) (*service, error) {
 	s := &service{name: filepath.Base(dir) + ": one gateway", figures: map[string][]float64{}}
 	users, err := b.users(s, dir)
 	if err == nil {
-		_, err = b.launch(ctx, s, filepath.Join(dir, "codex-mcp-gateway"), "serving MCP at ", map[string]string{"codex-mcp.toml": users})
+		_, err = b.launch(ctx, s, filepath.Join(dir, "codex-mcp-gateway"), "serving MCP at ",
+			map[string]string{"codex-mcp.toml": users})
 	}
 	return s, err
 }
@@ -278,13 +290,18 @@ func (b *bench) cluster(ctx context.Context, dir string) (*service, error) {
 		}
 	}
 	if err == nil {
-		_, err = b.launch(ctx, s, fmt.Sprintf("%s -js -a 127.0.0.1 -p %d -sd jetstream", filepath.Join(dir, "nats-server"), port), "Server is ready", nil)
+		_, err = b.launch(ctx, s, fmt.Sprintf("%s -js -a 127.0.0.1 -p %d -sd jetstream",
+			filepath.Join(dir, "nats-server"), port), "Server is ready", nil)
 	}
 	for _, role := range []string{"node", "front"} {
 		if err == nil {
-			_, err = b.launch(ctx, s, filepath.Join(dir, "codex-mcp-gateway"), map[string]string{"node": "running workers", "front": "serving MCP at "}[role], map[string]string{
-				"codex-mcp.toml": users, "codex-mcp-gateway.toml": b.linked + fmt.Sprintf("link.address = '127.0.0.1:%d'\n[nats]\nurl = 'nats://127.0.0.1:%d'\nroles = [%q]\n", link, port, role),
-			})
+			_, err = b.launch(ctx, s, filepath.Join(dir, "codex-mcp-gateway"),
+				map[string]string{"node": "running workers", "front": "serving MCP at "}[role], map[string]string{
+					"codex-mcp.toml": users, "codex-mcp-gateway.toml": b.linked +
+						fmt.Sprintf("link.address = '127.0.0.1:%d'\n[nats]\nurl = 'nats://127.0.0.1:%d'\nroles = "+
+							"[%q]\n",
+							link, port, role),
+				})
 		}
 	}
 	return s, err
@@ -300,10 +317,14 @@ func freePort() (int, error) {
 
 // launch starts a program with a home of its own, and waits until it logs that it is ready. What follows that, up to a semicolon, is
 // the URL of the service.
-func (b *bench) launch(ctx context.Context, s *service, command, ready string, files map[string]string) (home string, err error) {
+func (b *bench) launch(
+	ctx context.Context, s *service, command, ready string, files map[string]string,
+) (home string, err error) {
 	b.started++
 	home = filepath.Join(b.dir, fmt.Sprint("home", b.started))
-	all := map[string]string{"config.toml": fmt.Sprintf("model = 'scripted'\nmodel_provider = 'scripted'\n[model_providers.scripted]\nname = 'scripted'\nwire_api = 'responses'\nbase_url = %q\n", b.model.BaseURL())}
+	all := map[string]string{"config.toml": fmt.Sprintf("model = 'scripted'\nmodel_provider = "+
+		"'scripted'\n[model_providers.scripted]\nname = 'scripted'\nwire_api = 'responses'\nbase_url = %q\n",
+		b.model.BaseURL())}
 	maps.Copy(all, files)
 	err = os.MkdirAll(filepath.Join(home, "user"), 0o700)
 	for name, text := range all {
@@ -322,7 +343,8 @@ func (b *bench) launch(ctx context.Context, s *service, command, ready string, f
 		return home, err
 	}
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir, cmd.Stderr, cmd.Env = home, log, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home + "/user", "CODEX_HOME=" + home}
+	cmd.Dir, cmd.Stderr, cmd.Env = home, log,
+		[]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home + "/user", "CODEX_HOME=" + home}
 	if err := cmd.Start(); err != nil {
 		return home, err
 	}
@@ -364,9 +386,11 @@ func proxy(to string) error {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "serving MCP at http://%s%s;", l.Addr(), u.Path)
-	return (&http.Server{ReadHeaderTimeout: time.Minute, Handler: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		body, _ := io.ReadAll(r.In.Body) // a proxy that still reads it may break off the answer; the server refuses what is cut off
-		r.Out.Body = io.NopCloser(bytes.NewReader(body))
-		r.SetURL(&url.URL{Scheme: u.Scheme, Host: u.Host})
-	}}}).Serve(l)
+	return (&http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+			// a proxy that still reads it may break off the answer; the server refuses what is cut off
+			body, _ := io.ReadAll(r.In.Body)
+			r.Out.Body = io.NopCloser(bytes.NewReader(body))
+			r.SetURL(&url.URL{Scheme: u.Scheme, Host: u.Host})
+		}}}).Serve(l)
 }

@@ -73,7 +73,8 @@ func runCases(w io.Writer, folder, only string) {
 		}
 		running.Wait()
 		wrong = slices.DeleteFunc(wrong, func(name string) bool { return name == "" })
-		must(fmt.Fprintf(w, "%s: %d of %d right; wrong: %s\n", p.name, len(cases)-len(wrong), len(cases), strings.Join(wrong, " ")))
+		must(fmt.Fprintf(w, "%s: %d of %d right; wrong: %s\n", p.name, len(cases)-len(wrong), len(cases),
+			strings.Join(wrong, " ")))
 	}
 }
 
@@ -99,7 +100,8 @@ func (c *rpcCase) right(p *peer) bool {
 	}()
 	d := &driver{in: in, asked: make(chan json.RawMessage, 64), changed: make(chan struct{}, 1)}
 	go d.read(out)
-	d.write(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"cases","version":"1"}}}` + "\n")
+	d.write(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+		`"capabilities":{"elicitation":{}},"clientInfo":{"name":"cases","version":"1"}}}` + "\n")
 	if !d.await(patience, []wanted{{ID: `"init"`}}) {
 		return false
 	}
@@ -254,7 +256,8 @@ func (w *wanted) matches(g *got) bool {
 	if g.Method != "" || g.ID == nil {
 		return false
 	}
-	if errors.Join(json.Unmarshal([]byte(w.ID), &want), json.Unmarshal(g.ID, &id)) != nil { // a number beyond all floats
+	// a number beyond all floats
+	if errors.Join(json.Unmarshal([]byte(w.ID), &want), json.Unmarshal(g.ID, &id)) != nil {
 		want, id = w.ID, string(g.ID)
 	}
 	if want != id {

@@ -52,7 +52,8 @@ var kernel = []string{
 
 func kernelFigures() (out []figure) {
 	for _, event := range kernel {
-		out = append(out, figure{strings.TrimPrefix(event, "syscalls:sys_enter_"), regexp.MustCompile(`([\d,]+) +` + event + `\b`)})
+		out = append(out, figure{strings.TrimPrefix(event, "syscalls:sys_enter_"),
+			regexp.MustCompile(`([\d,]+) +` + event + `\b`)})
 	}
 	return out
 }
@@ -62,7 +63,8 @@ const comparedPeers = "jsonrpc,jsonrpc inline,lsp.dev,lsp.dev inline"
 
 // count prints what one operation costs in each cell, by the difference of two runs. It reports whether all could be counted.
 func count(w io.Writer, links, works string, names []string) bool {
-	fmt.Fprintf(w, "| link | work | per operation | %s |\n|---|---|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
+	fmt.Fprintf(w, "| link | work | per operation | %s |\n|---|---|---|%s\n", strings.Join(names, " | "),
+		strings.Repeat("---|", len(names)))
 	all := true
 	for _, m := range meters {
 		if err := m.try(); err != nil {
@@ -119,7 +121,8 @@ func (m *meter) row(w io.Writer, link, work string, names []string) {
 
 // cell returns what a run of so many operations costs.
 func (m *meter) cell(link, work, peer string, ops int) ([]float64, error) {
-	return m.run(must(os.Executable()), "-link", link, "-work", work, "-peer", peer, "-samples", "1", "-ops", strconv.Itoa(ops))
+	return m.run(must(os.Executable()), "-link", link, "-work", work, "-peer", peer, "-samples", "1", "-ops",
+		strconv.Itoa(ops))
 }
 
 // run returns the figures of a program's run.

@@ -23,7 +23,8 @@ func idle(w io.Writer, n int, names []string) {
 			go p.serve(&stream{Reader: silent{until}, Writer: silent{until}})
 		}
 		more, many := held()
-		fmt.Fprintf(w, "| %s | %.1f | %.1f |\n", name, (more-bytes)/float64(n)/1024, float64(many-goroutines)/float64(n))
+		fmt.Fprintf(w, "| %s | %.1f | %.1f |\n", name, (more-bytes)/float64(n)/1024,
+			float64(many-goroutines)/float64(n))
 		close(until)
 	}
 }

@@ -124,7 +124,8 @@ func (j sourcegraphJoin) Handle(ctx context.Context, c *sourcegraph.Conn, r *sou
 	go func() {
 		v, err := j.h(ctx, *r.Params)
 		if err != nil {
-			_ = c.ReplyWithError(ctx, r.ID, &sourcegraph.Error{Code: sourcegraph.CodeInternalError, Message: err.Error()})
+			_ = c.ReplyWithError(ctx, r.ID, &sourcegraph.Error{Code: sourcegraph.CodeInternalError,
+				Message: err.Error()})
 			return
 		}
 		_ = c.Reply(ctx, r.ID, v)
@@ -179,14 +180,15 @@ func joinGoSDK(s *stream, isServer bool, h handle) asking {
 	}
 	srv := gosdk.NewServer(&gosdk.Implementation{Name: "bench", Version: "1"}, nil)
 	schema := json.RawMessage(`{"type":"object"}`)
-	srv.AddTool(&gosdk.Tool{Name: "x", InputSchema: schema}, func(ctx context.Context, r *gosdk.CallToolRequest) (*gosdk.CallToolResult, error) {
-		v, err := h(ctx, r.Params.Arguments)
-		if err != nil {
-			return nil, err
-		}
-		text := v.(callResult).Content[0].Text
-		return &gosdk.CallToolResult{Content: []gosdk.Content{&gosdk.TextContent{Text: text}}}, nil
-	})
+	srv.AddTool(&gosdk.Tool{Name: "x", InputSchema: schema},
+		func(ctx context.Context, r *gosdk.CallToolRequest) (*gosdk.CallToolResult, error) {
+			v, err := h(ctx, r.Params.Arguments)
+			if err != nil {
+				return nil, err
+			}
+			text := v.(callResult).Content[0].Text
+			return &gosdk.CallToolResult{Content: []gosdk.Content{&gosdk.TextContent{Text: text}}}, nil
+		})
 	session := must(srv.Connect(ctx, gosdkTransport(s), nil))
 	return func(ctx context.Context, text string, _ any) error {
 		_, err := session.Elicit(ctx, &gosdk.ElicitParams{Message: text, RequestedSchema: schema})
@@ -196,7 +198,8 @@ func joinGoSDK(s *stream, isServer bool, h handle) asking {
 
 func joinMCPGo(s *stream, isServer bool, h handle) asking {
 	if !isServer {
-		c := client.NewClient(transport.NewIO(s, s, io.NopCloser(strings.NewReader(""))), client.WithElicitationHandler(accepter{}))
+		c := client.NewClient(transport.NewIO(s, s, io.NopCloser(strings.NewReader(""))),
+			client.WithElicitationHandler(accepter{}))
 		ctx := context.Background()
 		check(c.Start(ctx))
 		var init mcp.InitializeRequest

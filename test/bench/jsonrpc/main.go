@@ -50,12 +50,14 @@ func main() {
 	var e extent
 	flag.DurationVar(&e.span, "span", 100*time.Millisecond, "length of a sample")
 	flag.IntVar(&e.ops, "ops", 0, "operations of each caller in a sample, instead of a length")
-	at := flag.Float64("q", 0.5, "`quantile` of the samples to print: on a machine that is not idle a lower one varies less")
+	at := flag.Float64("q", 0.5, "`quantile` of the samples to print: on a machine that is not idle a lower one "+
+		"varies less")
 	cpu := flag.String("cpuprofile", "", "write a CPU profile here")
 	cases := flag.String("cases", "", "run the cases in this `folder` instead of measuring")
 	counts := flag.Bool("count", false, "count instructions and system calls instead of measuring")
 	idlers := flag.Int("idle", 0, "measure the memory of so many `peers` to which nothing comes, instead of time")
-	dangers := flag.Bool("unsafe", false, "meet each peer with situations in which one may hang or end, instead of measuring")
+	dangers := flag.Bool("unsafe", false,
+		"meet each peer with situations in which one may hang or end, instead of measuring")
 	one := flag.Int("meet", 0, "meet the peer with the situation of this `number`")
 	undo := flag.Bool("tricks", false, "measure jsonrpc without each of its tricks")
 	tools := flag.String("tools", "", "be the server of this peer for the cases, on standard input and output")

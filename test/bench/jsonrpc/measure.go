@@ -152,7 +152,8 @@ func (r *row) best() (name string, ratio float64) {
 }
 
 func (t *table) print(w io.Writer) {
-	fmt.Fprintf(w, "%s, GOMAXPROCS %d, %s/%s\n\n", runtime.Version(), runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(w, "%s, GOMAXPROCS %d, %s/%s\n\n", runtime.Version(), runtime.GOMAXPROCS(0), runtime.GOOS,
+		runtime.GOARCH)
 	fmt.Fprint(w, "| link | work | ")
 	for _, p := range peers {
 		fmt.Fprintf(w, "%s | ", p.name)
@@ -184,7 +185,8 @@ func (r *row) print(w io.Writer) {
 		return
 	}
 	us := quantile(ours, r.at, ns)
-	fmt.Fprintf(w, "%.2f (%s) | %.2f | %.1f | %.0f, %.0f |\n", best, name, us/quantile(naive, r.at, ns), us/quantile(raw, r.at, ns),
+	fmt.Fprintf(w, "%.2f (%s) | %.2f | %.1f | %.0f, %.0f |\n", best, name, us/quantile(naive, r.at, ns),
+		us/quantile(raw, r.at, ns),
 		quantile(ours, r.at, allocs), slices.MinFunc(r.others(allocs), cmp.Compare))
 }
 

@@ -52,7 +52,8 @@ func dialGoSDK(s *stream) caller {
 			return &mcp.ElicitResult{Action: "accept"}, nil
 		},
 	})
-	return &gosdkClient{must(c.Connect(context.Background(), gosdkTransport(s), &mcp.ClientSessionOptions{ProtocolVersion: "2025-06-18"}))}
+	return &gosdkClient{must(c.Connect(context.Background(), gosdkTransport(s),
+		&mcp.ClientSessionOptions{ProtocolVersion: "2025-06-18"}))}
 }
 
 func (c *gosdkClient) tool(name, text string, n int) (string, error) {
@@ -71,7 +72,8 @@ func (c *gosdkClient) ask(text string) error {
 }
 
 func (c *gosdkClient) notify(text string) error {
-	return c.s.NotifyProgress(context.Background(), &mcp.ProgressNotificationParams{ProgressToken: "p", Progress: 1, Message: text})
+	return c.s.NotifyProgress(context.Background(),
+		&mcp.ProgressNotificationParams{ProgressToken: "p", Progress: 1, Message: text})
 }
 
 func (c *gosdkClient) counted(n int) error {

@@ -39,7 +39,8 @@ func serveMCPGo(s *stream) {
 	}
 	srv.AddNotificationHandler("notifications/progress", func(context.Context, mcp.JSONRPCNotification) { n.add() })
 	stdio := server.NewStdioServer(srv)
-	for _, o := range []server.StdioOption{server.WithWorkerPoolSize(100), server.WithQueueSize(10000), server.WithErrorLogger(log.New(io.Discard, "", 0))} {
+	for _, o := range []server.StdioOption{server.WithWorkerPoolSize(100), server.WithQueueSize(10000),
+		server.WithErrorLogger(log.New(io.Discard, "", 0))} {
 		o(stdio)
 	}
 	_ = stdio.Listen(context.Background(), s, s)

@@ -7,7 +7,8 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-var sourcegraphPeer = &peer{name: "sourcegraph", tools: serveSourcegraphTools, serve: serveSourcegraph, dial: dialSourcegraph}
+var sourcegraphPeer = &peer{name: "sourcegraph", tools: serveSourcegraphTools, serve: serveSourcegraph,
+	dial: dialSourcegraph}
 
 // sgHandler handles notifications on the read loop, which keeps their order, and each request
 // on its own goroutine.

@@ -23,6 +23,7 @@ func pin(pid, core int) {
 	for _, f := range must(os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))) {
 		tid := must(strconv.Atoi(f.Name()))
 		// A thread that has ended meanwhile needs none.
-		_, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, uintptr(tid), unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
+		_, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, uintptr(tid), unsafe.Sizeof(mask),
+			uintptr(unsafe.Pointer(&mask)))
 	}
 }

@@ -25,7 +25,8 @@ import (
 )
 
 // toolNames are the tools of the cases, see jsonrpc/testdata.
-var toolNames = []string{"echo", "len", "slow", "wait", "wait1", "ask", "count", "tick200", "tick20000", "panic", "fail", "big"}
+var toolNames = []string{"echo", "len", "slow", "wait", "wait1", "ask", "count", "tick200", "tick20000", "panic",
+	"fail", "big"}
 
 // session is the client of a server of the cases.
 type session struct {
@@ -162,7 +163,8 @@ func oursTools(s *stream) {
 		}, r.Method, r.Params)
 		return v, coded(err, func(code int, msg string) error { return jsonrpc.Errorf(jsonrpc.Code(code), "%s", msg) })
 	})
-	_ = jsonrpc.NewPeer(oursTransport(s), h, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}).Run(context.Background())
+	_ = jsonrpc.NewPeer(oursTransport(s), h,
+		&jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}).Run(context.Background())
 }
 
 // naiveTools handles one message after the other, and cannot ask.
@@ -171,7 +173,8 @@ func naiveTools(s *stream) {
 	none := session{
 		func(context.Context, question) (decision, error) { return decision{}, errors.New("it cannot ask") },
 		func(_ context.Context, n progress) error {
-			return out.Encode(naiveMessage{Version: "2.0", Method: "notifications/progress", Params: must(json.Marshal(n))})
+			return out.Encode(naiveMessage{Version: "2.0", Method: "notifications/progress",
+				Params: must(json.Marshal(n))})
 		},
 	}
 	for {
@@ -251,14 +254,18 @@ func (h sourcegraphTools) Handle(ctx context.Context, c *sourcegraph.Conn, r *so
 			},
 			func(ctx context.Context, n progress) error { return c.Notify(ctx, "notifications/progress", n) },
 		}, r.Method, params)
-		err = coded(err, func(code int, msg string) error { return &sourcegraph.Error{Code: int64(code), Message: msg} })
+		err = coded(err, func(code int, msg string) error {
+			return &sourcegraph.Error{Code: int64(code),
+				Message: msg}
+		})
 		e, own := errors.AsType[*sourcegraph.Error](err)
 		switch {
 		case r.Notif:
 		case own:
 			_ = c.ReplyWithError(ctx, r.ID, e)
 		case err != nil:
-			_ = c.ReplyWithError(ctx, r.ID, &sourcegraph.Error{Code: sourcegraph.CodeInternalError, Message: err.Error()})
+			_ = c.ReplyWithError(ctx, r.ID, &sourcegraph.Error{Code: sourcegraph.CodeInternalError,
+				Message: err.Error()})
 		default:
 			_ = c.Reply(ctx, r.ID, v)
 		}
@@ -299,7 +306,8 @@ func (h *xexpTools) Handle(ctx context.Context, r *xexp.Request) (any, error) {
 	}
 	go func() {
 		v, err := h.t.handle(ctx, client, r.Method, r.Params)
-		_ = h.c.Respond(r.ID, v, coded(err, func(code int, msg string) error { return xexp.NewError(int64(code), msg) }))
+		_ = h.c.Respond(r.ID, v, coded(err,
+			func(code int, msg string) error { return xexp.NewError(int64(code), msg) }))
 	}()
 	return nil, xexp.ErrAsyncResponse
 }
@@ -318,30 +326,33 @@ func gosdkTools(s *stream) {
 	})
 	schema := json.RawMessage(`{"type":"object"}`)
 	for _, name := range toolNames {
-		srv.AddTool(&gosdk.Tool{Name: name, InputSchema: schema}, func(ctx context.Context, r *gosdk.CallToolRequest) (*gosdk.CallToolResult, error) {
-			var a arguments
-			if len(r.Params.Arguments) > 0 {
-				if err := json.Unmarshal(r.Params.Arguments, &a); err != nil {
+		srv.AddTool(&gosdk.Tool{Name: name, InputSchema: schema},
+			func(ctx context.Context, r *gosdk.CallToolRequest) (*gosdk.CallToolResult, error) {
+				var a arguments
+				if len(r.Params.Arguments) > 0 {
+					if err := json.Unmarshal(r.Params.Arguments, &a); err != nil {
+						return nil, err
+					}
+				}
+				text, err := t.call(ctx, session{
+					func(ctx context.Context, q question) (decision, error) {
+						e, err := r.Session.Elicit(ctx,
+							&gosdk.ElicitParams{Message: q.Message, RequestedSchema: schema})
+						if err != nil {
+							return decision{}, err
+						}
+						return decision{e.Action}, nil
+					},
+					func(ctx context.Context, n progress) error {
+						return r.Session.NotifyProgress(ctx,
+							&gosdk.ProgressNotificationParams{ProgressToken: n.Token, Progress: n.Progress})
+					},
+				}, name, a.Text)
+				if err != nil {
 					return nil, err
 				}
-			}
-			text, err := t.call(ctx, session{
-				func(ctx context.Context, q question) (decision, error) {
-					e, err := r.Session.Elicit(ctx, &gosdk.ElicitParams{Message: q.Message, RequestedSchema: schema})
-					if err != nil {
-						return decision{}, err
-					}
-					return decision{e.Action}, nil
-				},
-				func(ctx context.Context, n progress) error {
-					return r.Session.NotifyProgress(ctx, &gosdk.ProgressNotificationParams{ProgressToken: n.Token, Progress: n.Progress})
-				},
-			}, name, a.Text)
-			if err != nil {
-				return nil, err
-			}
-			return &gosdk.CallToolResult{Content: []gosdk.Content{&gosdk.TextContent{Text: text}}}, nil
-		})
+				return &gosdk.CallToolResult{Content: []gosdk.Content{&gosdk.TextContent{Text: text}}}, nil
+			})
 	}
 	_ = srv.Run(context.Background(), gosdkTransport(s))
 }
@@ -362,7 +373,8 @@ func mcpgoTools(s *stream) {
 					return decision{string(d.Action)}, nil
 				},
 				func(ctx context.Context, n progress) error {
-					return srv.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": n.Token, "progress": n.Progress})
+					return srv.SendNotificationToClient(ctx, "notifications/progress",
+						map[string]any{"progressToken": n.Token, "progress": n.Progress})
 				},
 			}, name, r.GetString("text", ""))
 			if err != nil {
@@ -376,7 +388,8 @@ func mcpgoTools(s *stream) {
 		t.progress(progress{Progress: at})
 	})
 	stdio := server.NewStdioServer(srv)
-	for _, o := range []server.StdioOption{server.WithWorkerPoolSize(100), server.WithQueueSize(10000), server.WithErrorLogger(log.New(io.Discard, "", 0))} {
+	for _, o := range []server.StdioOption{server.WithWorkerPoolSize(100), server.WithQueueSize(10000),
+		server.WithErrorLogger(log.New(io.Discard, "", 0))} {
 		o(stdio)
 	}
 	_ = stdio.Listen(context.Background(), s, s)

@@ -25,7 +25,8 @@ type cell struct{ link, work, peer string }
 var tricks = []trick{
 	{"one Write for all that waits", "egress.go", [][2]string{{
 		"\t\terr := e.t.Write(e.ctx, c.msgs)\n",
-		"\t\tvar err error\n\t\tfor i := 0; i < len(c.msgs) && err == nil; i++ {\n\t\t\terr = e.t.Write(e.ctx, c.msgs[i:i+1])\n\t\t}\n",
+		"\t\tvar err error\n\t\tfor i := 0; i < len(c.msgs) && err == nil; i++ {\n\t\t\terr = e.t.Write(e.ctx, " +
+			"c.msgs[i:i+1])\n\t\t}\n",
 	}}, []cell{{"mem", "par", "jsonrpc"}, {"mem", "flood", "jsonrpc"}, {"pipe", "par", "jsonrpc"}}},
 	{"a sender writes itself", "egress.go", [][2]string{
 		{"case w == byWriter || ", "case w >= byWriter || "},
@@ -37,7 +38,8 @@ var tricks = []trick{
 		{"f, ok := w.(syscall.Conn)\n", "f, ok := w.(syscall.Conn)\n\tok = ok && w == nil\n"},
 	}, []cell{{"near", "seq", "jsonrpc inline"}, {"pipe", "par", "jsonrpc"}}},
 	{"a thread waits for standard input", "poll_linux.go", [][2]string{
-		{"\tr, w, err := os.Pipe()\n", "\tif p, err := os.OpenFile(\"/proc/self/fd/\"+strconv.Itoa(int(f.Fd())), syscall.O_NONBLOCK, 0); err == nil {\n" +
+		{"\tr, w, err := os.Pipe()\n", "\tif p, err := os.OpenFile(\"/proc/self/fd/\"+strconv.Itoa(int(f.Fd())), " +
+			"syscall.O_NONBLOCK, 0); err == nil {\n" +
 			"\t\treturn p, true\n\t}\n\tr, w, err := os.Pipe()\n"},
 	}, []cell{{"near", "seq", "jsonrpc"}, {"near", "seq", "jsonrpc inline"}}},
 	{"the reader handles a request after which nothing has arrived", "dispatch.go", [][2]string{
@@ -50,7 +52,9 @@ var tricks = []trick{
 		{"return buffers.Get().(*bytes.Buffer)", "return new(bytes.Buffer)"},
 	}, []cell{{"mem", "seq", "jsonrpc"}, {"pipe", "flood", "jsonrpc"}}},
 	{"contexts are made on demand", "dispatch.go", [][2]string{
-		{"\tr.ctx.base, r.ctx.request = &p.ctx.base, r\n", "\tr.ctx.base, r.ctx.request = &p.ctx.base, r\n\tr.ctx.inner, r.ctx.cancel = context.WithCancelCause(r.ctx.base)\n"},
+		{"\tr.ctx.base, r.ctx.request = &p.ctx.base, r\n",
+			"\tr.ctx.base, r.ctx.request = &p.ctx.base, r\n\tr.ctx.inner, r.ctx.cancel = " +
+				"context.WithCancelCause(r.ctx.base)\n"},
 	}, []cell{{"mem", "flood", "jsonrpc"}, {"pipe", "flood", "jsonrpc"}}},
 	{"a scanner of its own", "message.go", [][2]string{
 		{"end, f := checkValue(line, d.depth, &e)", "end, f := e.decode(line)"},
@@ -104,7 +108,8 @@ func ablate(w io.Writer, samples int, span time.Duration) {
 	dir := must(os.MkdirTemp("", "tricks"))
 	defer func() { check(os.RemoveAll(dir)) }()
 	whole := build(dir, nil)
-	fmt.Fprint(w, "| without | link | work | peer | µs with it | µs without | without ÷ with |\n|---|---|---|---|---|---|---|\n")
+	fmt.Fprint(w, "| without | link | work | peer | µs with it | µs without | without ÷ with "+
+		"|\n|---|---|---|---|---|---|---|\n")
 	for i := range tricks {
 		t := &tricks[i]
 		without := build(dir, t)
@@ -115,7 +120,8 @@ func ablate(w io.Writer, samples int, span time.Duration) {
 				after = append(after, c.measure(without, span))
 			}
 			with, lost := quantile(before, 0.5, ns), quantile(after, 0.5, ns)
-			fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %.2f |\n", t.name, c.link, c.work, c.peer, micros(with), micros(lost), lost/with)
+			fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %.2f |\n", t.name, c.link, c.work, c.peer, micros(with),
+				micros(lost), lost/with)
 		}
 	}
 }
@@ -126,7 +132,8 @@ func build(dir string, t *trick) (program string) {
 	if t != nil {
 		source := filepath.Join(dir, t.file)
 		check(os.WriteFile(source, []byte(must(t.undo(measured))), 0o600))
-		overlay := map[string]map[string]string{"Replace": {must(filepath.Abs(filepath.Join(measured, t.file))): source}}
+		overlay := map[string]map[string]string{"Replace": {must(filepath.Abs(filepath.Join(measured,
+			t.file))): source}}
 		check(os.WriteFile(filepath.Join(dir, "overlay.json"), must(json.Marshal(overlay)), 0o600))
 		args = []string{"build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, "without")}
 	}
@@ -138,7 +145,8 @@ func build(dir string, t *trick) (program string) {
 
 // measure runs a program for one sample of the cell.
 func (c cell) measure(program string, span time.Duration) sample {
-	cmd := exec.Command(program, "-link", c.link, "-work", c.work, "-peer", c.peer, "-samples", "1", "-span", span.String())
+	cmd := exec.Command(program, "-link", c.link, "-work", c.work, "-peer", c.peer, "-samples", "1", "-span",
+		span.String())
 	rows := strings.Split(strings.TrimSpace(string(must(cmd.Output()))), "\n")
 	for _, column := range strings.Split(rows[len(rows)-1], "|")[3:] { // those of the other peers are empty
 		if us, err := strconv.ParseFloat(strings.TrimSpace(column), 64); err == nil {

@@ -163,7 +163,8 @@ func answerInitialize(s *stream) {
 		if json.Unmarshal(line, &m) != nil || m.Method != "initialize" {
 			return
 		}
-		m.Result = json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`)
+		m.Result = json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},` +
+			`"serverInfo":{"name":"s","version":"1"}}`)
 		must(s.Write(append(must(json.Marshal(naiveMessage{Version: "2.0", ID: m.ID, Result: m.Result})), '\n')))
 		return
 	}
@@ -276,7 +277,8 @@ func serveFeed(join join, r io.Reader, h handle) {
 }
 
 func meetEndless(join join) (string, bool) {
-	serveFeed(join, io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`), io.LimitReader(letters{}, 300<<20)), echoed)
+	serveFeed(join, io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`),
+		io.LimitReader(letters{}, 300<<20)), echoed)
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return fmt.Sprintf("%d MiB of heap", m.HeapSys>>20), m.HeapSys < 200<<20
@@ -284,10 +286,12 @@ func meetEndless(join join) (string, bool) {
 
 func meetCrowd(join join) (string, bool) {
 	var in bytes.Buffer
-	fmt.Fprintln(&in, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	fmt.Fprintln(&in, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",`+
+		`"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 	fmt.Fprintln(&in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	for i := range 20_000 {
-		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"x","arguments":{"text":"x"}}}`+"\n", i+1)
+		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"x",`+
+			`"arguments":{"text":"x"}}}`+"\n", i+1)
 	}
 	serveFeed(join, &in, func(context.Context, []byte) (any, error) { select {} })
 	n, most := runtime.NumGoroutine(), 0

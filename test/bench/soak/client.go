@@ -43,7 +43,8 @@ func newClient(t jsonrpc.Transport, read *slow) *client {
 
 func (c *client) hello(ctx context.Context) error {
 	err := c.peer.Call(ctx, "initialize", map[string]any{"protocolVersion": "2025-06-18",
-		"capabilities": map[string]any{"elicitation": map[string]any{}}, "clientInfo": map[string]any{"name": "soak", "version": "1"}}, nil)
+		"capabilities": map[string]any{"elicitation": map[string]any{}},
+		"clientInfo":   map[string]any{"name": "soak", "version": "1"}}, nil)
 	return errors.Join(err, c.peer.Notify(ctx, "notifications/initialized", nil))
 }
 

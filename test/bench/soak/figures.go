@@ -101,7 +101,8 @@ func (s *process) look() (v [4]int, err error) {
 	if err != nil {
 		return v, err
 	}
-	if s.lines == nil { // its client stays: a conversation is open for an hour, and so is the file of its outputs, which has no name
+	// its client stays: a conversation is open for an hour, and so is the file of its outputs, which has no name
+	if s.lines == nil {
 		open = slices.DeleteFunc(open, func(fd os.DirEntry) bool {
 			file, _ := os.Readlink(filepath.Join(dir, "fd", fd.Name())) // it may be closed by now
 			return strings.Contains(file, "/log-")
@@ -120,7 +121,8 @@ func (f *figures) judge(out io.Writer) (err error) {
 				continue
 			}
 			most := early + int(k.part*float64(early)) + k.slack
-			fmt.Fprintf(out, "%-10s %-11s early %5d, last third %5d, at most %5d %s\n", name, k.name, early, late, most, k.unit)
+			fmt.Fprintf(out, "%-10s %-11s early %5d, last third %5d, at most %5d %s\n", name, k.name, early, late, most,
+				k.unit)
 			if late > most {
 				err = errors.Join(err, fmt.Errorf("%s: %s rose from %d to %d %s", name, k.name, early, late, k.unit))
 			}

@@ -34,7 +34,8 @@ type place struct {
 
 func newPlace(dir, program, url string) (*place, error) {
 	program, err := filepath.Abs(program)
-	p := &place{program: program, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), mark: "SOAK=" + rand.Text()}
+	p := &place{program: program, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), mark: "SOAK=" +
+		rand.Text()}
 	config := fmt.Sprintf(`model = "scripted"
 model_provider = "scripted"
 [model_providers.scripted]
@@ -155,7 +156,8 @@ func (s *process) settles(before int, out io.Writer) error {
 			return err
 		}
 		if s.goroutines <= before+rest {
-			_, err := fmt.Fprintf(out, "%d goroutines before the first client, %d after the last\n", before, s.goroutines)
+			_, err := fmt.Fprintf(out, "%d goroutines before the first client, %d after the last\n", before,
+				s.goroutines)
 			return err
 		}
 		if time.Now().After(deadline) {

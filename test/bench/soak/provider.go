@@ -91,7 +91,8 @@ func turnOf(r providertest.Request) providertest.Turn {
 		return providertest.Turn{Text: slices.Repeat([]string{strings.Repeat("x", 100)}, 2000)}
 	case "refuse":
 		status := []int{400, 401, 404, 429, 500, 503}[rand.IntN(6)]
-		return providertest.Turn{Status: status, Body: fmt.Sprintf(`{"error":{"message":"status %d for a test"}}`, status)}
+		return providertest.Turn{Status: status,
+			Body: fmt.Sprintf(`{"error":{"message":"status %d for a test"}}`, status)}
 	case "torn":
 		return providertest.Turn{Text: slices.Repeat([]string{"hello "}, 40), TruncateAt: 1 + rand.IntN(4000)}
 	case "cut":
@@ -99,7 +100,8 @@ func turnOf(r providertest.Request) providertest.Turn {
 	case "garbage":
 		return providertest.Turn{Body: "data: {\"choices\": nonsense\n\n"}
 	case "fail":
-		return providertest.Turn{Text: []string{"hel"}, Failed: &providertest.Failure{Code: "server_error", Message: "it rains"}}
+		return providertest.Turn{Text: []string{"hel"},
+			Failed: &providertest.Failure{Code: "server_error", Message: "it rains"}}
 	case "stall":
 		return providertest.Turn{Text: []string{"hel"}, Stall: never}
 	case "hang":

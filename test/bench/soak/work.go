@@ -67,7 +67,8 @@ func (w *work) comeAndGo(ctx context.Context, come func() (*client, func() error
 		}
 		stay, stop := context.WithTimeout(ctx, time.Duration(w.n(8000))*time.Millisecond)
 		if id := w.left(); id != "" { // comes back
-			go func() { _ = c.tool(stay, "codex-reply", map[string]any{"threadId": id, "prompt": "say 0"}) }() // ends with stay
+			// ends with stay
+			go func() { _ = c.tool(stay, "codex-reply", map[string]any{"threadId": id, "prompt": "say 0"}) }()
 		}
 		w.serve(stay, c)
 		stop()
@@ -235,15 +236,16 @@ func (w *work) sweep(ctx context.Context) {
 			return
 		case <-time.After(5 * time.Second):
 		}
-		w.failed(ctx, filepath.WalkDir(filepath.Join(w.place.home, "sessions"), func(path string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return nil // it was removed in the meantime
-			}
-			if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
-				_ = os.Remove(path)
-			}
-			return nil
-		}))
+		w.failed(ctx, filepath.WalkDir(filepath.Join(w.place.home, "sessions"),
+			func(path string, d os.DirEntry, err error) error {
+				if err != nil || d.IsDir() {
+					return nil // it was removed in the meantime
+				}
+				if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
+					_ = os.Remove(path)
+				}
+				return nil
+			}))
 	}
 }
 

@@ -80,7 +80,8 @@ func measure(ctx context.Context, o *options, out io.Writer) (passed, all int, e
 			passed++
 		}
 		all++
-		fmt.Fprintf(out, "%s %-10s %3d requests %8d tokens %8s\n", word, t.name, r.requests, r.tokens, r.took.Round(100*time.Millisecond))
+		fmt.Fprintf(out, "%s %-10s %3d requests %8d tokens %8s\n", word, t.name, r.requests, r.tokens,
+			r.took.Round(100*time.Millisecond))
 		if o.verbose && !r.passed {
 			fmt.Fprintln(out, r.reason)
 		}

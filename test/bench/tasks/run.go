@@ -58,7 +58,9 @@ func run(ctx context.Context, o *options, t task, dir string, out io.Writer) (re
 }
 
 // turn runs one turn of the engine in the folder work. It was asked unless it could not begin.
-func turn(ctx context.Context, o *options, environ []string, home, work, prompt string, h *host) (asked bool, err error) {
+func turn(
+	ctx context.Context, o *options, environ []string, home, work, prompt string, h *host,
+) (asked bool, err error) {
 	e, err := native.New(&native.Options{
 		CodexHome: home,
 		Environ:   environ,

@@ -177,7 +177,8 @@ func (t task) tests(ctx context.Context) ([]txtar.File, error) {
 	}
 	module := os.DirFS(from)
 	err = fs.WalkDir(module, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(name, "_test.go") && !strings.Contains("/"+name, "/testdata/") {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, "_test.go") &&
+			!strings.Contains("/"+name, "/testdata/") {
 			return err
 		}
 		data, err := fs.ReadFile(module, name)

@@ -27,7 +27,9 @@ type call struct {
 }
 
 // newCall begins a call, or continues the one that the state belongs to.
-func (s *server) newCall(ctx context.Context, method, name string, args json.RawMessage, meta *modern.RequestMetaObject, state *string) (*call, error) {
+func (s *server) newCall(
+	ctx context.Context, method, name string, args json.RawMessage, meta *modern.RequestMetaObject, state *string,
+) (*call, error) {
 	same := jsontext.Value(args).Clone()
 	if err := same.Canonicalize(); err != nil && len(same) > 0 { // the order of members does not matter
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "/arguments: %v", err)

@@ -41,8 +41,10 @@ func listPrompts(context.Context, *modern.PaginatedRequestParams) (*modern.ListP
 		Meta: identity, CacheScope: modern.CacheScopePublic, TTLMs: ttl.Milliseconds(),
 		Prompts: []modern.Prompt{
 			{Name: "test_simple_prompt", Description: new("a prompt")},
-			{Name: "test_prompt_with_arguments", Description: new("with arguments"), Arguments: []modern.PromptArgument{needed("arg1"), needed("arg2")}},
-			{Name: "test_prompt_with_embedded_resource", Description: new("with a resource"), Arguments: []modern.PromptArgument{needed("resourceUri")}},
+			{Name: "test_prompt_with_arguments", Description: new("with arguments"),
+				Arguments: []modern.PromptArgument{needed("arg1"), needed("arg2")}},
+			{Name: "test_prompt_with_embedded_resource", Description: new("with a resource"),
+				Arguments: []modern.PromptArgument{needed("resourceUri")}},
 			{Name: "test_prompt_with_image", Description: new("with a picture")},
 			{Name: askingPrompt, Description: new("asks for its context")},
 		},
@@ -73,12 +75,14 @@ func (s *server) getPrompt(ctx context.Context, p *modern.GetPromptRequestParams
 	default:
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "/name: there is no prompt %q", p.Name)
 	}
-	return &modern.GetPromptResult{Meta: identity, Messages: []modern.PromptMessage{{Role: modern.RoleUser, Content: content}}}, nil
+	return &modern.GetPromptResult{Meta: identity,
+		Messages: []modern.PromptMessage{{Role: modern.RoleUser, Content: content}}}, nil
 }
 
 // complete offers completions of an argument.
 func complete(_ context.Context, p *modern.CompleteRequestParams) (*modern.CompleteResult, error) {
-	return &modern.CompleteResult{Meta: identity, Completion: modern.CompleteResultCompletion{Values: []string{p.Argument.Value + "ing"}}}, nil
+	return &modern.CompleteResult{Meta: identity,
+		Completion: modern.CompleteResultCompletion{Values: []string{p.Argument.Value + "ing"}}}, nil
 }
 
 func listResources(context.Context, *modern.PaginatedRequestParams) (*modern.ListResourcesResult, error) {
@@ -95,7 +99,8 @@ func listResources(context.Context, *modern.PaginatedRequestParams) (*modern.Lis
 func listTemplates(context.Context, *modern.PaginatedRequestParams) (*modern.ListResourceTemplatesResult, error) {
 	return &modern.ListResourceTemplatesResult{
 		Meta: identity, CacheScope: modern.CacheScopePublic, TTLMs: ttl.Milliseconds(),
-		ResourceTemplates: []modern.ResourceTemplate{{Name: "data", Description: new("data by an id"), URITemplate: "test://template/{id}/data"}},
+		ResourceTemplates: []modern.ResourceTemplate{{Name: "data", Description: new("data by an id"),
+			URITemplate: "test://template/{id}/data"}},
 	}, nil
 }
 
@@ -105,7 +110,8 @@ func readResource(_ context.Context, p *modern.ReadResourceRequestParams) (moder
 	switch {
 	case isTemplate:
 		id = strings.TrimSuffix(id, "/data")
-		contents = &modern.TextResourceContents{URI: p.URI, MimeType: new("application/json"), Text: fmt.Sprintf(`{"id":%q}`, id)}
+		contents = &modern.TextResourceContents{URI: p.URI, MimeType: new("application/json"),
+			Text: fmt.Sprintf(`{"id":%q}`, id)}
 	case p.URI == "test://static-text":
 		contents = &modern.TextResourceContents{URI: p.URI, MimeType: new("text/plain"), Text: "a text"}
 	case p.URI == "test://static-binary":
@@ -117,7 +123,8 @@ func readResource(_ context.Context, p *modern.ReadResourceRequestParams) (moder
 		if err != nil {
 			return nil, err
 		}
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "/uri: there is no such resource", Data: data}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "/uri: there is no such resource",
+			Data: data}
 	}
 	return &modern.ReadResourceResult{
 		Meta: identity, CacheScope: modern.CacheScopePublic, TTLMs: ttl.Milliseconds(),

@@ -42,11 +42,12 @@ func (s service) Close() error {
 // serveHTTP serves both eras over HTTP until ctx ends. Every client that reaches it may
 // use it.
 func serveHTTP(ctx context.Context, address string) error {
-	handler, err := mcphttp.New(func(context.Context, string) mcphttp.Service { return service{newServer()} }, &mcphttp.Options{
-		Authenticate: func(*http.Request) (mcphttp.Principal, error) {
-			return mcphttp.Principal{Name: "everyone"}, nil
-		},
-	})
+	handler, err := mcphttp.New(func(context.Context, string) mcphttp.Service { return service{newServer()} },
+		&mcphttp.Options{
+			Authenticate: func(*http.Request) (mcphttp.Principal, error) {
+				return mcphttp.Principal{Name: "everyone"}, nil
+			},
+		})
 	if err != nil {
 		return err
 	}

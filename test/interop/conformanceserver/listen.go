@@ -28,16 +28,20 @@ func newSubscriptions() *subscriptions {
 }
 
 // listen is open until its client cancels it, or the server ends.
-func (s *subscriptions) listen(ctx context.Context, p *modern.SubscriptionsListenRequestParams) (*modern.SubscriptionsListenResult, error) {
+func (s *subscriptions) listen(
+	ctx context.Context, p *modern.SubscriptionsListenRequestParams,
+) (*modern.SubscriptionsListenResult, error) {
 	o := originOf(ctx)
-	sub := &subscription{peer: o.peer, meta: &modern.NotificationMetaObject{SubscriptionID: &o.id}, want: modern.SubscriptionFilter{
-		ToolsListChanged: p.Notifications.ToolsListChanged, PromptsListChanged: p.Notifications.PromptsListChanged,
-	}}
+	sub := &subscription{peer: o.peer, meta: &modern.NotificationMetaObject{SubscriptionID: &o.id},
+		want: modern.SubscriptionFilter{
+			ToolsListChanged: p.Notifications.ToolsListChanged, PromptsListChanged: p.Notifications.PromptsListChanged,
+		}}
 	// Under the lock, so that nothing comes before it.
 	s.mu.Lock()
-	err := modern.NotificationsSubscriptionsAcknowledged.Notify(ctx, sub.peer, &modern.SubscriptionsAcknowledgedNotificationParams{
-		Meta: sub.meta, Notifications: sub.want,
-	})
+	err := modern.NotificationsSubscriptionsAcknowledged.Notify(ctx, sub.peer,
+		&modern.SubscriptionsAcknowledgedNotificationParams{
+			Meta: sub.meta, Notifications: sub.want,
+		})
 	s.open[sub] = struct{}{}
 	s.mu.Unlock()
 	defer func() {
@@ -74,11 +78,13 @@ func (s *subscriptions) send(ctx context.Context, want func(modern.SubscriptionF
 
 // changeTools announces that the list of tools has changed.
 func changeTools(ctx context.Context, c *call) (modern.AnyCallToolResult, error) {
-	c.server.subscriptions.send(ctx, func(f modern.SubscriptionFilter) *bool { return f.ToolsListChanged }, modern.NotificationsToolsListChanged)
+	c.server.subscriptions.send(ctx, func(f modern.SubscriptionFilter) *bool { return f.ToolsListChanged },
+		modern.NotificationsToolsListChanged)
 	return say("sent"), nil
 }
 
 func changePrompts(ctx context.Context, c *call) (modern.AnyCallToolResult, error) {
-	c.server.subscriptions.send(ctx, func(f modern.SubscriptionFilter) *bool { return f.PromptsListChanged }, modern.NotificationsPromptsListChanged)
+	c.server.subscriptions.send(ctx, func(f modern.SubscriptionFilter) *bool { return f.PromptsListChanged },
+		modern.NotificationsPromptsListChanged)
 	return say("sent"), nil
 }

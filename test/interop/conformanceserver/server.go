@@ -99,11 +99,12 @@ func discover(context.Context, *modern.RequestParams) (*modern.DiscoverResult, e
 		SupportedVersions: versions,
 		Capabilities: modern.ServerCapabilities{
 			Completions: modern.JSONObject{},
-			Extensions:  map[string]modern.JSONObject{modern.ExtensionTasks: {}, extensionSkills: {"directoryRead": modern.JSONValue("true")}},
-			Logging:     modern.JSONObject{},
-			Prompts:     &modern.ServerCapabilitiesPrompts{ListChanged: new(true)},
-			Resources:   &modern.ServerCapabilitiesResources{},
-			Tools:       &modern.ServerCapabilitiesTools{ListChanged: new(true)},
+			Extensions: map[string]modern.JSONObject{modern.ExtensionTasks: {},
+				extensionSkills: {"directoryRead": modern.JSONValue("true")}},
+			Logging:   modern.JSONObject{},
+			Prompts:   &modern.ServerCapabilitiesPrompts{ListChanged: new(true)},
+			Resources: &modern.ServerCapabilitiesResources{},
+			Tools:     &modern.ServerCapabilitiesTools{ListChanged: new(true)},
 		},
 		CacheScope: modern.CacheScopePublic,
 		TTLMs:      ttl.Milliseconds(),
@@ -112,7 +113,8 @@ func discover(context.Context, *modern.RequestParams) (*modern.DiscoverResult, e
 
 // lacks refuses a request that does not declare what it needs.
 func lacks(capability string, c modern.ClientCapabilities) error {
-	return failure(modern.CodeMissingRequiredClientCapability, "the request does not declare the capability "+capability,
+	return failure(modern.CodeMissingRequiredClientCapability,
+		"the request does not declare the capability "+capability,
 		modern.MissingRequiredClientCapabilityData{RequiredCapabilities: c})
 }
 
@@ -130,7 +132,8 @@ func needsTasks(c modern.ClientCapabilities) error {
 	if c.Extensions[modern.ExtensionTasks] != nil {
 		return nil
 	}
-	return lacks(modern.ExtensionTasks, modern.ClientCapabilities{Extensions: map[string]modern.JSONObject{modern.ExtensionTasks: {}}})
+	return lacks(modern.ExtensionTasks,
+		modern.ClientCapabilities{Extensions: map[string]modern.JSONObject{modern.ExtensionTasks: {}}})
 }
 
 // arguments decodes the arguments of a call.

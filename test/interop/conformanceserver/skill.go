@@ -28,7 +28,8 @@ const (
 
 // skillFiles are the files of the skill, by their URI.
 var skillFiles = map[string]string{
-	skillFile:                     "---\nname: " + skillName + "\ndescription: " + skillDescription + "\n---\n\nSay hello, in the words of references/WORDS.md.\n",
+	skillFile: "---\nname: " + skillName + "\ndescription: " + skillDescription +
+		"\n---\n\nSay hello, in the words of references/WORDS.md.\n",
 	skillReferences + "/WORDS.md": "Hello, hi, good day.\n",
 }
 
@@ -49,7 +50,8 @@ func theSkill() skill {
 	s := skill{URI: skillFile, Frontmatter: map[string]string{"name": skillName, "description": skillDescription}}
 	for _, uri := range slices.Sorted(maps.Keys(skillFiles)) {
 		content := skillFiles[uri]
-		s.Resources = append(s.Resources, skillResource{uri, fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(content))), len(content)})
+		s.Resources = append(s.Resources, skillResource{uri, fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(content))),
+			len(content)})
 	}
 	return s
 }
@@ -108,7 +110,8 @@ func readDirectory(_ context.Context, p skillParams) (directoryResult, error) {
 		switch {
 		case !inside:
 		case deeper:
-			r.Resources = append(r.Resources, modern.Resource{Name: child, URI: p.URI + "/" + child, MimeType: new(directory)})
+			r.Resources = append(r.Resources,
+				modern.Resource{Name: child, URI: p.URI + "/" + child, MimeType: new(directory)})
 		default:
 			r.Resources = append(r.Resources, modern.Resource{Name: child, URI: uri, MimeType: new(markdown)})
 		}

@@ -77,7 +77,8 @@ func (t *tasks) start(client elicit.Client, do work) *modern.CreateTaskResult {
 	})
 	return &modern.CreateTaskResult{
 		Meta: identity, TaskID: about.TaskID, Status: modern.TaskStatusWorking,
-		CreatedAt: about.CreatedAt, LastUpdatedAt: about.LastUpdatedAt, TTLMs: about.TTLMs, PollIntervalMs: about.PollIntervalMs,
+		CreatedAt: about.CreatedAt, LastUpdatedAt: about.LastUpdatedAt, TTLMs: about.TTLMs,
+		PollIntervalMs: about.PollIntervalMs,
 	}
 }
 

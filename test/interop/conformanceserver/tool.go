@@ -28,10 +28,13 @@ func tools() []tool {
 		{name: "test_simple_text", serve: show(text("a text"))},
 		{name: "test_image_content", serve: show(image())},
 		{name: "test_audio_content", serve: show(&modern.AudioContent{Data: wav, MimeType: "audio/wav"})},
-		{name: "test_embedded_resource", serve: show(embedded("test://embedded-resource", "text/plain", "an embedded text"))},
-		{name: "test_multiple_content_types", serve: show(text("several"), image(), embedded("test://mixed", "application/json", `{"test":"data"}`))},
+		{name: "test_embedded_resource", serve: show(embedded("test://embedded-resource", "text/plain",
+			"an embedded text"))},
+		{name: "test_multiple_content_types",
+			serve: show(text("several"), image(), embedded("test://mixed", "application/json", `{"test":"data"}`))},
 		{name: "test_error_handling", serve: refuse},
-		{name: "test_thread", serve: show(text("a text")), schema: `{"type":"object","properties":{"threadId":{"type":"string","x-mcp-header":"Thread-Id"}}}`},
+		{name: "test_thread", serve: show(text("a text")),
+			schema: `{"type":"object","properties":{"threadId":{"type":"string","x-mcp-header":"Thread-Id"}}}`},
 		{name: legacy.SchemaTool, serve: show(text("its input schema is what matters")), schema: legacy.Schema},
 		{name: "test_tool_with_progress", serve: progress},
 		{name: "greet", serve: greet},
@@ -60,7 +63,8 @@ func tools() []tool {
 func listTools(context.Context, *modern.PaginatedRequestParams) (*modern.ListToolsResult, error) {
 	r := &modern.ListToolsResult{Meta: identity, CacheScope: modern.CacheScopePublic, TTLMs: ttl.Milliseconds()}
 	for _, t := range tools() {
-		r.Tools = append(r.Tools, modern.Tool{Name: t.name, Description: new("tests " + t.name), InputSchema: json.RawMessage(cmp.Or(t.schema, `{"type":"object"}`))})
+		r.Tools = append(r.Tools, modern.Tool{Name: t.name, Description: new("tests " + t.name),
+			InputSchema: json.RawMessage(cmp.Or(t.schema, `{"type":"object"}`))})
 	}
 	return r, nil
 }
@@ -88,7 +92,8 @@ func say(format string, args ...any) *modern.CallToolResult {
 // decided is the result of a tool that did what was approved, or nothing.
 func decided(out outcome, format string, args ...any) *modern.CallToolResult {
 	if out.Decision != elicit.Approved {
-		return &modern.CallToolResult{Meta: identity, Content: modern.Text("not done: " + out.ForModel()), IsError: new(true)}
+		return &modern.CallToolResult{Meta: identity, Content: modern.Text("not done: " + out.ForModel()),
+			IsError: new(true)}
 	}
 	return say(format, args...)
 }
@@ -130,7 +135,8 @@ func needSampling(_ context.Context, c *call) (modern.AnyCallToolResult, error) 
 
 // log logs if the request asks for it.
 func log(ctx context.Context, c *call) (modern.AnyCallToolResult, error) {
-	if level := c.meta.LogLevel; level != nil && (*level == modern.LoggingLevelDebug || *level == modern.LoggingLevelInfo) {
+	if level := c.meta.LogLevel; level != nil &&
+		(*level == modern.LoggingLevelDebug || *level == modern.LoggingLevelInfo) {
 		err := modern.NotificationsMessage.Notify(ctx, originOf(ctx).peer, &modern.LoggingMessageNotificationParams{
 			Level: modern.LoggingLevelInfo, Data: modern.JSONValue(`"working"`),
 		})

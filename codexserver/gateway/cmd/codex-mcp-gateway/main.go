@@ -69,16 +69,20 @@ func (o *options) flags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet(program, pflag.ContinueOnError)
 	fs.SortFlags = false
 	o.Add(fs)
-	fs.StringVar(&o.newToken, "new-token", "", "make a token for the principal `NAME`, print it with its hash for codex-mcp.toml, and exit")
-	fs.StringVar(&o.codexMCP, "codex-mcp", "", "the `PROGRAM` codex-mcp, from the same release; default: the one in the folder of this program")
-	fs.FuncP("config", "c", "set a configuration `KEY=VALUE`; repeatable, keys may be dotted, values are TOML or plain text", func(s string) error {
+	fs.StringVar(&o.newToken, "new-token", "",
+		"make a token for the principal `NAME`, print it with its hash for codex-mcp.toml, and exit")
+	fs.StringVar(&o.codexMCP, "codex-mcp", "",
+		"the `PROGRAM` codex-mcp, from the same release; default: the one in the folder of this program")
+	fs.FuncP("config", "c", "set a configuration `KEY=VALUE`; repeatable, keys may be dotted, values are TOML or "+
+		"plain text", func(s string) error {
 		o.overrides = append(o.overrides, s)
 		return nil
 	})
 	fs.StringVar(&o.engine, "engine", "auto", "the `ENGINE` that runs the tasks: auto, codex or native")
 	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex; default: $CODEX_BIN, else codex in the PATH")
 	fs.BoolVar(&o.strict, "strict-config", false, "fail if config.toml has an unknown key (native engine)")
-	fs.TextVar(&o.log, "log", slog.LevelWarn, "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error")
+	fs.TextVar(&o.log, "log", slog.LevelWarn,
+		"the lowest `LEVEL` that is logged to standard error: debug, info, warn or error")
 	fs.StringVar(&o.logFormat, "log-format", "text", "the `FORMAT` of log lines: text or json")
 	fs.BoolVar(&o.json, "json", false, "print the status as JSON")
 	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
@@ -103,7 +107,8 @@ func (o *options) check(fs *pflag.FlagSet) error {
 	for _, word := range []struct {
 		flag, value string
 		want        []string
-	}{{"engine", o.engine, []string{"auto", "codex", "native"}}, {"log-format", o.logFormat, []string{"text", "json"}}} {
+	}{{"engine", o.engine, []string{"auto", "codex", "native"}},
+		{"log-format", o.logFormat, []string{"text", "json"}}} {
 		if !slices.Contains(word.want, word.value) {
 			return fmt.Errorf("--%s: want one of %s", word.flag, strings.Join(word.want, ", "))
 		}

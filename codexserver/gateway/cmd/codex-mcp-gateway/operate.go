@@ -70,7 +70,10 @@ func (s *service) status(ctx context.Context) (*status, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(nodes, func(a, b placement.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(nodes, func(a, b placement.Node) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.ID, b.ID))
+	})
 	slices.SortFunc(leases, func(a, b lease.Lease) int { return cmp.Compare(a.User, b.User) })
 	all, users := &status{Leases: leases}, map[string]int{}
 	for _, l := range leases {

@@ -42,7 +42,8 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 		return err
 	}
 	if strings.Contains(o.codex, "://") {
-		return errors.New("--codex: users of the same app-server could see the work of others; name a program, or start a server for each user")
+		return errors.New("--codex: users of the same app-server could see the work of others; name a program, or " +
+			"start a server for each user")
 	}
 	if err := o.CheckHosts(c.http.Hosts); err != nil {
 		return err
@@ -59,13 +60,16 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	}
 	defer o.reloadAt(hangups, s, stderr, log)()
 	err = (&httpserve.Server{
-		Flags: &o.Flags, Mux: s.mux, Backend: s, Check: s.broker.Check, Drain: c.http.Drain, Signals: common.EndingSignals(), Logger: log,
+		Flags: &o.Flags, Mux: s.mux, Backend: s, Check: s.broker.Check, Drain: c.http.Drain,
+		Signals: common.EndingSignals(), Logger: log,
 		Ready: func() {
 			if s.front != nil {
-				fmt.Fprintf(stderr, "%s: serving MCP at %s; number of users: %d\n", program, o.URL(mcpPath), len(c.http.Principals))
+				fmt.Fprintf(stderr, "%s: serving MCP at %s; number of users: %d\n", program, o.URL(mcpPath),
+					len(c.http.Principals))
 				return
 			}
-			fmt.Fprintf(stderr, "%s: running workers as the node %s; health at %s; number of users: %d\n", program, c.service.Node.Name, o.URL("/healthz"), len(c.http.Principals))
+			fmt.Fprintf(stderr, "%s: running workers as the node %s; health at %s; number of users: %d\n", program,
+				c.service.Node.Name, o.URL("/healthz"), len(c.http.Principals))
 		},
 	}).Serve(ctx)
 	return errors.Join(err, closeMetrics())
@@ -77,14 +81,17 @@ func (o *options) newPool(c *configuration, from workers.Options) (*workers.Pool
 	if from.Program, err = o.workerProgram(); err != nil {
 		return nil, err
 	}
-	from.Home, from.HTTP, from.Hidden, from.Record, from.Challenge = c.home, c.http, c.service.Files(), c.settings.Approvals.NamedLog(), challenge
+	from.Home, from.HTTP, from.Hidden, from.Record, from.Challenge = c.home, c.http, c.service.Files(),
+		c.settings.Approvals.NamedLog(), challenge
 	from.Settings = worker.Settings{
-		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments, Overrides: c.workers,
+		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat,
+		Locked: c.settings.LockedArguments, Overrides: c.workers,
 		Metadata: access.MetadataURL(c.http),
 	}
 	pool, err := workers.New(from)
 	if errors.Is(err, enclosure.ErrUnavailable) {
-		return nil, fmt.Errorf("%w; start a server for each user, as an OS user or in a container of its own (codexserver/gateway/README.md)", err)
+		return nil, fmt.Errorf("%w; start a server for each user, as an OS user or in a container of its own "+
+			"(codexserver/gateway/README.md)", err)
 	}
 	return pool, err
 }
@@ -94,7 +101,9 @@ const maxReaders = 16
 
 // serveMetrics serves the metrics at an address until stop is called. If the address is "",
 // it does nothing.
-func serveMetrics(address string, metrics http.Handler, stderr io.Writer, log *slog.Logger) (stop func() error, err error) {
+func serveMetrics(
+	address string, metrics http.Handler, stderr io.Writer, log *slog.Logger,
+) (stop func() error, err error) {
 	if address == "" {
 		return func() error { return nil }, nil
 	}
@@ -111,7 +120,8 @@ func serveMetrics(address string, metrics http.Handler, stderr io.Writer, log *s
 		metrics.ServeHTTP(w, r)
 	})
 	server := &http.Server{
-		Handler: m, ReadHeaderTimeout: httpserve.HeaderTimeout, ReadTimeout: httpserve.HeaderTimeout, WriteTimeout: httpserve.HeaderTimeout, MaxHeaderBytes: httpserve.MaxHeader,
+		Handler: m, ReadHeaderTimeout: httpserve.HeaderTimeout, ReadTimeout: httpserve.HeaderTimeout,
+		WriteTimeout: httpserve.HeaderTimeout, MaxHeaderBytes: httpserve.MaxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)

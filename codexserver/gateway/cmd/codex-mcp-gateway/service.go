@@ -53,13 +53,15 @@ func (s *service) join(ctx context.Context, c *configuration, log *slog.Logger) 
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	ttl := time.Duration(n.Lease)
-	users := &broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", Replicas: n.Replicas, MaxValue: lease.MaxValue}
+	users := &broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", Replicas: n.Replicas,
+		MaxValue: lease.MaxValue}
 	leases, err := s.broker.Open(ctx, users)
 	if err != nil {
 		return fmt.Errorf("NATS: %w", err)
 	}
 	s.replicas = users.Replicas
-	nodes, err := s.broker.Open(ctx, &broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes", TTL: ttl, Replicas: s.replicas, MaxValue: placement.MaxValue})
+	nodes, err := s.broker.Open(ctx, &broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes",
+		TTL: ttl, Replicas: s.replicas, MaxValue: placement.MaxValue})
 	if err != nil {
 		return fmt.Errorf("NATS: %w", err)
 	}
@@ -139,8 +141,10 @@ func listen(c *configuration) (net.Listener, error) {
 // addNode makes the process a node, which closes the pool.
 func (s *service) addNode(ctx context.Context, c *configuration, l net.Listener, from workers.Options) (err error) {
 	s.node, err = node.New(ctx, node.Options{
-		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Pool: s.pool, Name: c.service.Node.Name, Listener: l, Certificates: certificates(c), Address: c.service.Link.Address,
-		Version: common.Version(), Interval: time.Duration(c.service.NATS.Lease) / 3, Metrics: from.Metrics, Logger: from.Logger,
+		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Pool: s.pool,
+		Name: c.service.Node.Name, Listener: l, Certificates: certificates(c), Address: c.service.Link.Address,
+		Version: common.Version(), Interval: time.Duration(c.service.NATS.Lease) / 3, Metrics: from.Metrics,
+		Logger: from.Logger,
 	})
 	return err
 }
@@ -152,7 +156,8 @@ func (s *service) addFront(c *configuration, from workers.Options) error {
 		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
 	}
 	guard, err := mcphttp.NewGuard(&mcphttp.Options{
-		Authenticate: s.access.Identify, Challenge: challenge, Metadata: access.MetadataURL(c.http), Hosts: hosts, Origins: c.http.Origins, Logger: from.Logger,
+		Authenticate: s.access.Identify, Challenge: challenge, Metadata: access.MetadataURL(c.http), Hosts: hosts,
+		Origins: c.http.Origins, Logger: from.Logger,
 	})
 	if err != nil {
 		return err
@@ -162,7 +167,8 @@ func (s *service) addFront(c *configuration, from workers.Options) error {
 		local = s.node.Server()
 	}
 	s.front = front.New(front.Options{
-		Local: local, Certificates: certificates(c), Leases: s.leases, Guard: guard, Still: s.access.Still, Principals: c.http.Principals, Metrics: from.Metrics, Logger: from.Logger,
+		Local: local, Certificates: certificates(c), Leases: s.leases, Guard: guard, Still: s.access.Still,
+		Principals: c.http.Principals, Metrics: from.Metrics, Logger: from.Logger,
 	})
 	s.mux.Handle(mcpPath, s.front)
 	s.mux.Handle(mcpPath+"/{$}", s.front) // as many people write it

@@ -25,7 +25,9 @@ func (c *configuration) homeOf(name string) string {
 // forgetUser removes what NATS and this machine keep of a user. It keeps the user's lease meanwhile, so
 // that no worker of the user can run: neither one that would write again what is removed, nor one that
 // still works.
-func (s *service) forgetUser(ctx context.Context, c *configuration, name string, log *slog.Logger, w io.Writer) (err error) {
+func (s *service) forgetUser(
+	ctx context.Context, c *configuration, name string, log *slog.Logger, w io.Writer,
+) (err error) {
 	if err := settings.CheckPrincipalName(name); err != nil {
 		return err
 	}
@@ -34,7 +36,8 @@ func (s *service) forgetUser(ctx context.Context, c *configuration, name string,
 	}
 	id := rand.Text()
 	holder := s.leases.NewHolder(lease.HolderOptions{
-		ID: id, Describe: func() placement.Node { return placement.Node{Name: "user-forget", Draining: true} }, Lost: func(string) {}, Metrics: metrics.New(), Logger: log,
+		ID: id, Describe: func() placement.Node { return placement.Node{Name: "user-forget", Draining: true} },
+		Lost: func(string) {}, Metrics: metrics.New(), Logger: log,
 	})
 	defer func() { err = errors.Join(err, holder.Close(ctx)) }()
 	if err := holder.Join(ctx); err != nil {
@@ -45,7 +48,8 @@ func (s *service) forgetUser(ctx context.Context, c *configuration, name string,
 		return err
 	}
 	if got.ID != id {
-		return fmt.Errorf("the node %s has the user: first remove http.principals.%s there, and reload it", got.Node, name)
+		return fmt.Errorf("the node %s has the user: first remove http.principals.%s there, and reload it", got.Node,
+			name)
 	}
 	state, err := jetstore.Remove(ctx, s.broker.Stream, name)
 	if err != nil {

@@ -117,7 +117,8 @@ func trusted(text, issuer string) bool {
 	if err != nil || u.Hostname() == "" || u.User != nil {
 		return false
 	}
-	return u.Scheme == "https" || u.Scheme == "http" && webaddr.Loopback(u.Hostname()) && strings.HasPrefix(issuer, "http://")
+	return u.Scheme == "https" || u.Scheme == "http" && webaddr.Loopback(u.Hostname()) &&
+		strings.HasPrefix(issuer, "http://")
 }
 
 // get fetches a JSON document of at most maxDocument bytes.

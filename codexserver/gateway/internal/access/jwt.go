@@ -24,7 +24,8 @@ const (
 // algorithms are the signature algorithms that are accepted. All are asymmetric: with
 // HS256 everyone who has the public key could sign.
 var algorithms = []jose.SignatureAlgorithm{
-	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512,
+	jose.EdDSA,
 }
 
 // claims are the claims of an access token that verify reads.
@@ -40,7 +41,9 @@ func looksSigned(token string) bool { return len(token) <= maxJWT && strings.Cou
 
 // verify checks an access token of the authorization server (RFC 9068, section 4). It returns the subject that owns the
 // token, with the scopes that the token allows.
-func (a *Access) verify(ctx context.Context, token string, subjects map[string]mcphttp.Principal) (nobody mcphttp.Principal, err error) {
+func (a *Access) verify(
+	ctx context.Context, token string, subjects map[string]mcphttp.Principal,
+) (nobody mcphttp.Principal, err error) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {
 		return nobody, invalid(err)
@@ -50,7 +53,8 @@ func (a *Access) verify(ctx context.Context, token string, subjects map[string]m
 		return nobody, invalid(errors.New("crit: extensions are not supported"))
 	}
 	// An ID token identifies a user to the client. It does not authorize requests.
-	if typ, _ := header.ExtraHeaders[jose.HeaderType].(string); !strings.EqualFold(typ, "at+jwt") && !strings.EqualFold(typ, "application/at+jwt") {
+	if typ, _ := header.ExtraHeaders[jose.HeaderType].(string); !strings.EqualFold(typ, "at+jwt") &&
+		!strings.EqualFold(typ, "application/at+jwt") {
 		return nobody, invalid(errors.New("typ is not at+jwt"))
 	}
 	var c claims
@@ -80,7 +84,8 @@ func (a *Access) verify(ctx context.Context, token string, subjects map[string]m
 		err = errors.New("exp: missing")
 	}
 	if err == nil {
-		err = c.ValidateWithLeeway(jwt.Expected{Issuer: a.oauth.Issuer, AnyAudience: jwt.Audience{a.oauth.Audience}}, leeway)
+		err = c.ValidateWithLeeway(jwt.Expected{Issuer: a.oauth.Issuer, AnyAudience: jwt.Audience{a.oauth.Audience}},
+			leeway)
 	}
 	if err != nil {
 		return nobody, invalid(err)
@@ -94,7 +99,8 @@ func (a *Access) verify(ctx context.Context, token string, subjects map[string]m
 		return nobody, forbidden(fmt.Errorf("%s of the access token is not the subject of a principal", a.oauth.Claim))
 	}
 	granted := mcphttp.ParseScopes(scopeText(&c))
-	who.Scopes = slices.DeleteFunc(slices.Clone(who.Scopes), func(scope mcphttp.Scope) bool { return !slices.Contains(granted, scope) })
+	who.Scopes = slices.DeleteFunc(slices.Clone(who.Scopes),
+		func(scope mcphttp.Scope) bool { return !slices.Contains(granted, scope) })
 	return who, nil
 }
 

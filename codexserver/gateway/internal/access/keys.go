@@ -63,7 +63,8 @@ func (s *keySet) find(ctx context.Context, kid, algorithm string) ([]jose.JSONWe
 	if !known {
 		return nil, &mcphttp.Refusal{
 			Status: http.StatusServiceUnavailable, RetryAfter: fetchEvery,
-			Words: "the authorization server cannot be reached", Err: errors.New("the issuer's keys could not be fetched"),
+			Words: "the authorization server cannot be reached",
+			Err:   errors.New("the issuer's keys could not be fetched"),
 		}
 	}
 	return keys, nil
@@ -79,7 +80,8 @@ func (s *keySet) cached(kid, algorithm string) (keys []jose.JSONWebKey, fresh, k
 		return nil, false, false
 	}
 	for _, key := range s.keys {
-		if (kid == "" || key.KeyID == kid) && (key.Algorithm == "" || key.Algorithm == algorithm) && fits(key.Key, algorithm) {
+		if (kid == "" || key.KeyID == kid) && (key.Algorithm == "" || key.Algorithm == algorithm) &&
+			fits(key.Key, algorithm) {
 			keys = append(keys, key)
 		}
 	}
@@ -117,7 +119,8 @@ func fits(key any, algorithm string) bool {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
 		bits := k.N.BitLen()
-		return (strings.HasPrefix(algorithm, "RS") || strings.HasPrefix(algorithm, "PS")) && bits >= 2048 && bits <= 8192
+		return (strings.HasPrefix(algorithm, "RS") || strings.HasPrefix(algorithm, "PS")) && bits >= 2048 &&
+			bits <= 8192
 	case *ecdsa.PublicKey:
 		return strings.HasPrefix(algorithm, "ES")
 	case ed25519.PublicKey:

@@ -101,7 +101,8 @@ func Connect(o Options) (*Broker, error) {
 		return nil, errors.Join(fmt.Errorf("connect to NATS: %w", explain(err)), b.Close())
 	}
 	if !b.Embedded() && !b.Conn.AuthRequired() && o.Cert == "" {
-		o.Logger.Warn("the NATS server wants no credentials: whoever can connect to it can act as any user, and so can a command that has the network")
+		o.Logger.Warn("the NATS server wants no credentials: whoever can connect to it can act as any user, and so " +
+			"can a command that has the network")
 	}
 	return b, nil
 }
@@ -157,9 +158,12 @@ func explain(err error) error {
 		return err
 	case errors.As(err, &check):
 		return fmt.Errorf("nats.ca, nats.url: the certificate of the server: %w", err)
-	case errors.As(err, &remote) && remote.Op == "remote error", errors.Is(err, nats.ErrTLS): // an alert, or the end of the connection instead
+	// an alert, or the end of the connection instead
+	case errors.As(err, &remote) && remote.Op == "remote error", errors.Is(err, nats.ErrTLS):
 		return fmt.Errorf("nats.cert: the server refuses the certificate of this process: %w", err)
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrNkeysNotSupported):
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired),
+		errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired),
+		errors.Is(err, nats.ErrNkeysNotSupported):
 		return fmt.Errorf("nats.credentials: the server refuses them: %w", err)
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return fmt.Errorf("nats.url: the server has no TLS: %w", err)

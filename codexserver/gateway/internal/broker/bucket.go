@@ -53,7 +53,8 @@ func (b *Broker) open(ctx context.Context, o *Bucket) (jetstream.KeyValue, error
 	defer cancel()
 	kv, err := b.Stream.KeyValue(ctx, o.Name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		if err = b.create(ctx, o.stream()); err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // by another process
+		// by another process
+		if err = b.create(ctx, o.stream()); err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			kv, err = b.Stream.KeyValue(ctx, o.Name)
 		}
 	}
@@ -65,11 +66,15 @@ func (b *Broker) open(ctx context.Context, o *Bucket) (jetstream.KeyValue, error
 		return nil, fmt.Errorf("open the bucket %s: %w", o.Name, err)
 	}
 	if status.TTL() != o.TTL {
-		return nil, fmt.Errorf("%w: the bucket %s keeps its keys for %v, not for %v: nats.lease must be the same for all, and so must the version; to change them, stop all and delete the bucket", errOther, o.Name, status.TTL(), o.TTL)
+		return nil, fmt.Errorf("%w: the bucket %s keeps its keys for %v, not for %v: nats.lease must be the same for "+
+			"all, and so must the version; to change them, stop all and delete the bucket", errOther, o.Name,
+			status.TTL(), o.TTL)
 	}
 	stored := status.(*jetstream.KeyValueBucketStatus).StreamInfo().Config.Replicas
 	if o.Replicas > 0 && stored != o.Replicas {
-		return nil, fmt.Errorf("%w: the bucket %s is stored with %d replicas, not with %d: nats.replicas must be the same for all, or missing; to change it, stop all and run nats stream edit KV_%[2]s --replicas %[4]d", errOther, o.Name, stored, o.Replicas)
+		return nil, fmt.Errorf("%w: the bucket %s is stored with %d replicas, not with %d: nats.replicas must be the "+
+			"same for all, or missing; to change it, stop all and run nats stream edit KV_%[2]s --replicas %[4]d",
+			errOther, o.Name, stored, o.Replicas)
 	}
 	o.Replicas = stored
 	return kv, nil
@@ -98,8 +103,11 @@ func (o *Bucket) stream() jetstream.StreamConfig {
 		window = min(window, o.TTL)
 	}
 	return jetstream.StreamConfig{
-		Name: "KV_" + o.Name, Description: o.About, Subjects: []string{"$KV." + o.Name + ".>"}, FirstSeq: uint64(time.Now().UnixMilli()),
-		MaxMsgsPerSubject: 1, MaxBytes: -1, MaxMsgs: -1, MaxConsumers: -1, MaxAge: o.TTL, MaxMsgSize: o.MaxValue, Storage: jetstream.FileStorage, Replicas: o.Replicas,
-		AllowRollup: true, AllowMsgTTL: o.TTL == 0, DenyDelete: true, AllowDirect: true, Duplicates: window, Discard: jetstream.DiscardNew,
+		Name: "KV_" + o.Name, Description: o.About, Subjects: []string{"$KV." + o.Name + ".>"},
+		FirstSeq:          uint64(time.Now().UnixMilli()),
+		MaxMsgsPerSubject: 1, MaxBytes: -1, MaxMsgs: -1, MaxConsumers: -1, MaxAge: o.TTL, MaxMsgSize: o.MaxValue,
+		Storage: jetstream.FileStorage, Replicas: o.Replicas,
+		AllowRollup: true, AllowMsgTTL: o.TTL == 0, DenyDelete: true, AllowDirect: true, Duplicates: window,
+		Discard: jetstream.DiscardNew,
 	}
 }

@@ -32,7 +32,8 @@ type Authority struct {
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{t: t, ca: filepath.Join(t.TempDir(), "ca.pem")}
-	cert, _, as := a.Authority.Issue(t, &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	cert, _, as := a.Authority.Issue(t,
+		&x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 	a.Authority = as
 	write(t, a.ca, cert)
 	return a
@@ -71,7 +72,10 @@ func Listen(t testing.TB) (net.Listener, string) {
 
 // Post sends a request as a front does, which passes it on by send. It returns the answer, whose body the caller closes, or the
 // error of send.
-func Post(ctx context.Context, t testing.TB, send func(http.ResponseWriter, *http.Request) error, path, body string, h http.Header) (*http.Response, error) {
+func Post(
+	ctx context.Context, t testing.TB, send func(http.ResponseWriter, *http.Request) error, path, body string,
+	h http.Header,
+) (*http.Response, error) {
 	t.Helper()
 	var failed error
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

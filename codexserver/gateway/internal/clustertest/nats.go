@@ -96,7 +96,8 @@ func Credentials(t testing.TB, file string, account nkeys.KeyPair, expires time.
 		claims.Expires = expires.Unix()
 	}
 	secret := must.Get(user.Seed())(t)
-	must.OK(t, os.WriteFile(file, must.Get(jwt.FormatUserConfig(must.Get(claims.Encode(account))(t), secret))(t), 0o600))
+	must.OK(t, os.WriteFile(file, must.Get(jwt.FormatUserConfig(must.Get(claims.Encode(account))(t), secret))(t),
+		0o600))
 	return string(secret)
 }
 
@@ -112,7 +113,8 @@ func Embedded(t testing.TB) *broker.Broker {
 func Buckets(t testing.TB, b *broker.Broker, ttl time.Duration) (users jetstream.KeyValue, leases *lease.Leases) {
 	t.Helper()
 	users = must.Get(b.Open(t.Context(), &broker.Bucket{Name: lease.Bucket, Replicas: 1, MaxValue: lease.MaxValue}))(t)
-	entries := must.Get(b.Open(t.Context(), &broker.Bucket{Name: placement.Bucket, TTL: ttl, Replicas: 1, MaxValue: placement.MaxValue}))(t)
+	entries := must.Get(b.Open(t.Context(),
+		&broker.Bucket{Name: placement.Bucket, TTL: ttl, Replicas: 1, MaxValue: placement.MaxValue}))(t)
 	return users, lease.New(users, placement.New(entries), ttl)
 }
 

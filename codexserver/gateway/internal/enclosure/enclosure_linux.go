@@ -93,7 +93,8 @@ func (e *Enclosure) Start(cmd *exec.Cmd) error {
 
 // mapAll maps every user and group to itself.
 func mapAll(attr *syscall.SysProcAttr) error {
-	for name, to := range map[string]*[]syscall.SysProcIDMap{"uid_map": &attr.UidMappings, "gid_map": &attr.GidMappings} {
+	for name, to := range map[string]*[]syscall.SysProcIDMap{"uid_map": &attr.UidMappings,
+		"gid_map": &attr.GidMappings} {
 		text, err := os.ReadFile("/proc/self/" + name)
 		if err != nil {
 			return err
@@ -126,7 +127,8 @@ func Try(program string) error {
 		err = cmd.Wait()
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s --version in an enclosure: %v %s", ErrUnavailable, program, err, strings.TrimSpace(stderr.String()))
+		return fmt.Errorf("%w: %s --version in an enclosure: %v %s", ErrUnavailable, program, err,
+			strings.TrimSpace(stderr.String()))
 	}
 	return nil
 }
@@ -255,7 +257,8 @@ func serve(text string) (int, error) {
 		unix.CloseOnExec(program + 2)
 		go endWith(program+1, program+2)
 	}
-	cmd := &exec.Cmd{Path: fmt.Sprintf("/proc/self/fd/%d", program), Args: s.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	cmd := &exec.Cmd{Path: fmt.Sprintf("/proc/self/fd/%d", program), Args: s.Args, Stdin: os.Stdin, Stdout: os.Stdout,
+		Stderr: os.Stderr}
 	for i := range s.Files {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(3+i), "inherited"))
 	}

@@ -40,7 +40,8 @@ func (s *spec) mount() error {
 	if err := ownDevices(); err != nil {
 		return err
 	}
-	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE,
+		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 		return fmt.Errorf("make / read-only: %w", err)
 	}
 	// Put a place that lies in another one after it.
@@ -54,7 +55,8 @@ func (s *spec) mount() error {
 		if !p.hides {
 			continue
 		}
-		if err := unix.MountSetattr(p.mount, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+		if err := unix.MountSetattr(p.mount, "", unix.AT_EMPTY_PATH,
+			&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 			return fmt.Errorf("make %s read-only: %w", p.path, err)
 		}
 	}
@@ -209,7 +211,8 @@ func readOnlyOnItself(fd int) error {
 		return err
 	}
 	defer unix.Close(tree)
-	err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE,
+		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 	if err != nil {
 		return err
 	}
@@ -263,7 +266,8 @@ func ownDevices() error {
 			return err
 		}
 	}
-	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,mode=600,ptmxmode=666"); err != nil {
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
+		"newinstance,mode=600,ptmxmode=666"); err != nil {
 		return fmt.Errorf("mount /dev/pts: %w", err)
 	}
 	for name, to := range map[string]string{

@@ -137,7 +137,9 @@ func (f *Front) forward(w http.ResponseWriter, r *http.Request, body []byte, use
 
 // try sends a request to the node of the user, or to the nodes that may take the user, until one carries it out. If none has done so,
 // the error wraps [errNotSent].
-func (f *Front) try(finding context.Context, w http.ResponseWriter, r *http.Request, body []byte, user mcphttp.Principal) error {
+func (f *Front) try(
+	finding context.Context, w http.ResponseWriter, r *http.Request, body []byte, user mcphttp.Principal,
+) error {
 	all, err := f.routes.find(finding, user.Name)
 	for _, to := range all {
 		if err = f.send(w, r, body, link.Head{Node: to.ID, Epoch: to.Epoch, User: user}, to.Address); err == nil {

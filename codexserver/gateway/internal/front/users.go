@@ -35,7 +35,8 @@ type admitted struct {
 // errRevoked is the cause of the end of a request whose sender may no longer send it.
 var errRevoked = errors.New("the sender may no longer send this request")
 
-const revokedText = "the operator of the server has ended your access while this request was open. The request may have taken effect"
+const revokedText = "the operator of the server has ended your access while this request was open. The request may " +
+	"have taken effect"
 
 // enter notes an open request until [Front.leave], and gives it a context that ends when its sender may no longer send
 // it. If it refuses the request, it has answered it, and ok is false.
@@ -55,7 +56,8 @@ func (f *Front) enter(w http.ResponseWriter, r *http.Request, a *admitted) (_ *h
 		http.Error(w, "the user is not configured", http.StatusForbidden)
 	default:
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, "too many of your requests are open; send this one again when another has ended", http.StatusTooManyRequests)
+		http.Error(w, "too many of your requests are open; send this one again when another has ended",
+			http.StatusTooManyRequests)
 	}
 	end(nil)
 	return r, false

@@ -149,8 +149,11 @@ const (
 // scan calls f for the messages of a subject from a sequence number on that the stream has now, in their order, and once for
 // each. An ordered consumer of the client notices that messages are lost on their way, or come twice, and has them sent again.
 // scan may miss the last ones if those are lost.
-func (s *Store) scan(ctx context.Context, subject string, from uint64, f func(m *nats.Msg, seq uint64) error, options ...nats.SubOpt) error {
-	options = append(options, nats.OrderedConsumer(), nats.BindStream(s.stream.CachedInfo().Config.Name), nats.StartSequence(from), nats.Context(ctx))
+func (s *Store) scan(
+	ctx context.Context, subject string, from uint64, f func(m *nats.Msg, seq uint64) error, options ...nats.SubOpt,
+) error {
+	options = append(options, nats.OrderedConsumer(), nats.BindStream(s.stream.CachedInfo().Config.Name),
+		nats.StartSequence(from), nats.Context(ctx))
 	sub, err := s.push.SubscribeSync(subject, options...)
 	if err != nil {
 		return err

@@ -77,10 +77,12 @@ const (
 // with a lower epoch are fenced from then on. The error wraps [worker.ErrFenced] if there was one
 // with a higher epoch, and otherwise [worker.ErrUnavailable].
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error) {
-	s := &Store{js: js, prefix: "codexmcp.state." + o.User + ".", epoch: o.Epoch, slot: make(chan struct{}, 1), index: newIndex()}
+	s := &Store{js: js, prefix: "codexmcp.state." + o.User + ".", epoch: o.Epoch, slot: make(chan struct{}, 1),
+		index: newIndex()}
 	config := jetstream.StreamConfig{
 		Name: streamPrefix + o.User, Description: "codex-mcp-gateway: conversations, tasks and decisions of a user",
-		Subjects: []string{s.prefix + ">"}, Storage: jetstream.FileStorage, Replicas: max(o.Replicas, 1), Discard: jetstream.DiscardNew,
+		Subjects: []string{s.prefix + ">"}, Storage: jetstream.FileStorage, Replicas: max(o.Replicas, 1),
+		Discard:     jetstream.DiscardNew,
 		AllowRollup: true, AllowMsgTTL: true, DenyDelete: true,
 	}
 	var before jetstream.Stream
@@ -97,7 +99,8 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 		// Of two streams with the same name the later one has higher numbers: a writer of the
 		// earlier one expects none of them.
 		config.FirstSeq = uint64(time.Now().UnixMilli())
-		if s.stream, err = js.CreateStream(ctx, config); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another writer was faster
+		// another writer was faster
+		if s.stream, err = js.CreateStream(ctx, config); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			s.stream, err = js.Stream(ctx, config.Name)
 		}
 	}
@@ -269,7 +272,9 @@ func rollup() nats.Header { return nats.Header{jetstream.MsgRollup: {jetstream.M
 
 // publish writes a message as the next one of the stream and adds it to the index. If it fails,
 // the message may have been written.
-func (s *Store) publish(ctx context.Context, subject, kind string, data []byte, head nats.Header, options ...jetstream.PublishOpt) (uint64, error) {
+func (s *Store) publish(
+	ctx context.Context, subject, kind string, data []byte, head nats.Header, options ...jetstream.PublishOpt,
+) (uint64, error) {
 	if head == nil {
 		head = nats.Header{}
 	}
@@ -310,9 +315,11 @@ func (s *Store) send(ctx context.Context, m *nats.Msg, options ...jetstream.Publ
 		switch {
 		case err == nil:
 			return ack.Sequence, nil
-		case answer != nil && (answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+		case answer != nil && (answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+			answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
 			if i > 1 {
-				if first, err := s.stream.GetMsg(ctx, s.last+1); err == nil && first.Header.Get(jetstream.MsgIDHeader) == id {
+				if first, err := s.stream.GetMsg(ctx, s.last+1); err == nil &&
+					first.Header.Get(jetstream.MsgIDHeader) == id {
 					return first.Sequence, nil
 				}
 			}

@@ -109,7 +109,8 @@ func (h *Holder) Publish(ctx context.Context) error {
 	n := h.o.Describe()
 	h.mu.Lock()
 	term, last := h.term, h.revision
-	ending := term == 0 && slices.ContainsFunc(slices.Collect(maps.Values(h.held)), (*held).taken) // workers of the term before
+	// workers of the term before
+	ending := term == 0 && slices.ContainsFunc(slices.Collect(maps.Values(h.held)), (*held).taken)
 	h.mu.Unlock()
 	if ending || h.ctx.Err() != nil {
 		return errNoEntry
@@ -233,7 +234,9 @@ func (h *Holder) loseUser(x *held) {
 // Hold returns a context that derives from ctx and ends when the lease is lost. It fails
 // unless the node holds the lease of the user with this epoch. The caller must call release
 // once when the request has ended, which ends the context.
-func (h *Holder) Hold(ctx context.Context, user string, epoch uint64) (holding context.Context, release func(), err error) {
+func (h *Holder) Hold(
+	ctx context.Context, user string, epoch uint64,
+) (holding context.Context, release func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	x := h.held[user]

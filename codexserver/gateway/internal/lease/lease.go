@@ -80,7 +80,10 @@ func (l *Leases) All(ctx context.Context) ([]Lease, error) {
 	var all []Lease
 	for _, entry := range entries {
 		got, err := read(entry)
-		at := slices.IndexFunc(nodes, func(n placement.Node) bool { return err == nil && n.ID == got.ID && n.Term == got.Term })
+		at := slices.IndexFunc(nodes, func(n placement.Node) bool {
+			return err == nil && n.ID == got.ID &&
+				n.Term == got.Term
+		})
 		if at >= 0 {
 			got.Address = nodes[at].Address
 			all = append(all, got)
@@ -108,7 +111,8 @@ func read(entry jetstream.KeyValueEntry) (got Lease, err error) {
 		err = errors.New("not a lease")
 	}
 	if err != nil {
-		return Lease{}, fmt.Errorf("the lease of %s; if no node is of a later version, remove the key: %w", entry.Key(), err)
+		return Lease{}, fmt.Errorf("the lease of %s; if no node is of a later version, remove the key: %w", entry.Key(),
+			err)
 	}
 	got.User, got.Epoch = entry.Key(), entry.Revision()
 	return got, nil

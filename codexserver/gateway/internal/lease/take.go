@@ -70,7 +70,8 @@ func (h *Holder) begin(ctx context.Context, user string) (*held, error) {
 		case x == nil && h.expired():
 			return nil, errNoEntry
 		case x == nil:
-			x = &held{lease: Lease{User: user, Term: h.term}, open: map[context.Context]context.CancelCauseFunc{}, changes: make(chan struct{})}
+			x = &held{lease: Lease{User: user, Term: h.term}, open: map[context.Context]context.CancelCauseFunc{},
+				changes: make(chan struct{})}
 			h.held[user] = x
 			return x, nil
 		case x.changes == nil:
@@ -124,7 +125,8 @@ func (l *Leases) take(ctx context.Context, mine Lease) (Lease, error) {
 		return Lease{}, err
 	}
 	before, err := l.get(ctx, mine.User)
-	if err == nil && (before.ID != mine.ID || before.Term != mine.Term) { // else the answer to an earlier attempt was lost
+	// else the answer to an earlier attempt was lost
+	if err == nil && (before.ID != mine.ID || before.Term != mine.Term) {
 		var got Lease
 		if got, err = l.settle(ctx, before); err == nil {
 			return got, nil
@@ -208,7 +210,8 @@ func (h *Holder) replaced(entry jetstream.KeyValueEntry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if x := h.held[entry.Key()]; x != nil && x.changes == nil && x.lease.Epoch < entry.Revision() {
-		h.o.Logger.Warn("the lease of a user is lost", "principal", entry.Key(), "epoch", x.lease.Epoch, "error", "somebody has replaced or removed it")
+		h.o.Logger.Warn("the lease of a user is lost", "principal", entry.Key(), "epoch", x.lease.Epoch, "error",
+			"somebody has replaced or removed it")
 		h.loseUser(x)
 	}
 }

@@ -27,7 +27,8 @@ func (c Certificates) Check() error {
 // has a certificate of the authority, with the name of the service.
 func (c Certificates) config() (*tls.Config, error) {
 	if c.CA == "" || c.Cert == "" || c.Key == "" {
-		return nil, errors.New("link.ca, link.cert, link.key: missing; fronts and nodes need them to connect to one another, or nats.ca, nats.cert and nats.key")
+		return nil, errors.New("link.ca, link.cert, link.key: missing; fronts and nodes need them to connect to one " +
+			"another, or nats.ca, nats.cert and nats.key")
 	}
 	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
 	if err != nil {
@@ -42,7 +43,8 @@ func (c Certificates) config() (*tls.Config, error) {
 		return nil, fmt.Errorf("link.ca: %s has no certificate", c.CA)
 	}
 	if len(pair.Leaf.DNSNames) == 0 {
-		return nil, fmt.Errorf("link.cert: %s has no DNS name; the first one must be the same for all fronts and nodes, and nobody else's", c.Cert)
+		return nil, fmt.Errorf("link.cert: %s has no DNS name; the first one must be the same for all fronts and "+
+			"nodes, and nobody else's", c.Cert)
 	}
 	name := pair.Leaf.DNSNames[0] // of the service
 	between := x509.NewCertPool()
@@ -52,7 +54,8 @@ func (c Certificates) config() (*tls.Config, error) {
 		}
 	}
 	for _, use := range []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth} {
-		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: ca, Intermediates: between, DNSName: name, KeyUsages: []x509.ExtKeyUsage{use}}); err != nil {
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: ca, Intermediates: between, DNSName: name,
+			KeyUsages: []x509.ExtKeyUsage{use}}); err != nil {
 			return nil, fmt.Errorf("link.cert: the other fronts and nodes would refuse it: %w", err)
 		}
 	}

@@ -37,7 +37,8 @@ const (
 
 // String returns the text of the header.
 func (h Head) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %d %s %s", h.Node, h.Epoch, h.User.Name, mcphttp.FormatScopes(h.User.Scopes)))
+	return strings.TrimSpace(fmt.Sprintf("%s %d %s %s", h.Node, h.Epoch, h.User.Name,
+		mcphttp.FormatScopes(h.User.Scopes)))
 }
 
 // parse reads the header of a request.
@@ -50,7 +51,8 @@ func parse(header http.Header) (h Head, err error) {
 	if len(words) < 3 {
 		return h, errors.New("the request is invalid")
 	}
-	h.Node, h.User.Name, h.User.Scopes = words[0], words[2], mcphttp.ParseScopes(strings.Join(words[3:], " ")) // never nil, which would be all
+	// never nil, which would be all
+	h.Node, h.User.Name, h.User.Scopes = words[0], words[2], mcphttp.ParseScopes(strings.Join(words[3:], " "))
 	h.Epoch, err = strconv.ParseUint(words[1], 10, 64)
 	return h, err
 }
@@ -87,8 +89,10 @@ func http2() (*http.Protocols, *http.HTTP2Config) {
 	p := new(http.Protocols)
 	p.SetHTTP2(true)
 	return p, &http.HTTP2Config{
-		MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: window, MaxReceiveBufferPerConnection: maxStreams * window, // slow readers leave room for others
-		SendPingTimeout: askAfter, PingTimeout: lostAfter, WriteByteTimeout: askAfter + lostAfter,
+		// slow readers leave room for others
+		MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: window,
+		MaxReceiveBufferPerConnection: maxStreams * window,
+		SendPingTimeout:               askAfter, PingTimeout: lostAfter, WriteByteTimeout: askAfter + lostAfter,
 	}
 }
 
@@ -106,7 +110,8 @@ const goAway = "cannot retry err [http2: Transport received Server's graceful sh
 func NewClient(certificates Certificates, log *slog.Logger) *Client {
 	protocols, config := http2()
 	return &Client{&http.Transport{
-		Protocols: protocols, HTTP2: config, DialTLSContext: certificates.dial, DisableCompression: true, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHead,
+		Protocols: protocols, HTTP2: config, DialTLSContext: certificates.dial, DisableCompression: true,
+		IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHead,
 	}, slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 }
 

@@ -53,7 +53,8 @@ func NewServer(h Handler, log *slog.Logger) *Server {
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	protocols, config := http2()
 	s.http = &http.Server{
-		Handler: http.HandlerFunc(s.receive), Protocols: protocols, HTTP2: config, MaxHeaderBytes: 2 * maxHead, ReadHeaderTimeout: lostAfter, IdleTimeout: 2 * idleTimeout,
+		Handler: http.HandlerFunc(s.receive), Protocols: protocols, HTTP2: config, MaxHeaderBytes: 2 * maxHead,
+		ReadHeaderTimeout: lostAfter, IdleTimeout: 2 * idleTimeout,
 		BaseContext: func(net.Listener) context.Context { return s.ctx },
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
@@ -65,9 +66,10 @@ func (s *Server) Listen(l net.Listener, certificates Certificates) {
 	if l == nil {
 		return
 	}
-	s.http.TLSConfig = &tls.Config{NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS13, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		return certificates.config()
-	}}
+	s.http.TLSConfig = &tls.Config{NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS13,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return certificates.config()
+		}}
 	s.running.Go(func() {
 		if err := s.http.ServeTLS(httpserve.Limit(l, maxConnections), "", ""); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("fronts cannot connect any more", "error", err)

@@ -35,13 +35,15 @@ func New() *Metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "codex_mcp_" + name, Help: help})
 	}
 	m := &Metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "codex_mcp_http_requests_total", Help: "HTTP requests that a front has answered, by status."}, []string{"status"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "codex_mcp_http_requests_total",
+			Help: "HTTP requests that a front has answered, by status."}, []string{"status"}),
 		started:  counter("worker_starts_total", "Workers that have started."),
 		failed:   counter("worker_failures_total", "Workers that did not start."),
 		lost:     counter("leases_lost_total", "Users whose worker was killed because the node had lost their lease."),
 		registry: prometheus.NewRegistry(),
 	}
-	m.registry.MustRegister(m.requests, m.started, m.failed, m.lost, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.started, m.failed, m.lost, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -100,5 +102,6 @@ func (w watched) Collect(to chan<- prometheus.Metric) {
 
 // Handler serves the metrics. log receives what goes wrong.
 func (m *Metrics) Handler(log *slog.Logger) http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
+	return promhttp.HandlerFor(m.registry,
+		promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
 }

@@ -109,5 +109,6 @@ func (n *Node) movable(ctx context.Context, user string) bool {
 
 // settled reports whether no worker does what must not be interrupted.
 func (n *Node) settled(ctx context.Context) bool {
-	return !slices.ContainsFunc(n.o.Pool.Running(), func(user string) bool { return n.o.Pool.Activity(ctx, user) == worker.Busy })
+	return !slices.ContainsFunc(n.o.Pool.Running(),
+		func(user string) bool { return n.o.Pool.Activity(ctx, user) == worker.Busy })
 }

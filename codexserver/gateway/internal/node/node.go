@@ -209,7 +209,8 @@ func (n *Node) Close() error {
 // Figures returns what the node has.
 func (n *Node) Figures(ctx context.Context) (f metrics.Figures) {
 	for _, l := range n.o.Pool.Loads(ctx) {
-		f.Requests, f.Sessions, f.Turns = f.Requests+max(l.Requests, 0), f.Sessions+max(l.Sessions, 0), f.Turns+max(l.Turns, 0)
+		f.Requests, f.Sessions, f.Turns = f.Requests+max(l.Requests, 0), f.Sessions+max(l.Sessions, 0),
+			f.Turns+max(l.Turns, 0)
 	}
 	f.Workers, f.Leases, f.Draining = len(n.o.Pool.Running()), len(n.holder.Users()), n.draining.Load()
 	return f

@@ -91,7 +91,8 @@ func (n *NATS) Has(role string) bool { return slices.Contains(n.Roles, role) }
 
 // Files returns the files that workers must not see.
 func (s *Service) Files() []string {
-	return slices.DeleteFunc(slices.Compact([]string{s.NATS.Credentials, s.NATS.Key, s.Link.Key}), func(file string) bool { return file == "" })
+	return slices.DeleteFunc(slices.Compact([]string{s.NATS.Credentials, s.NATS.Key, s.Link.Key}),
+		func(file string) bool { return file == "" })
 }
 
 // LoadService reads codex-mcp-gateway.toml in home, which need not exist.
@@ -145,10 +146,14 @@ func (s *Service) check() error {
 		u, err := url.Parse(strings.TrimSpace(server))
 		switch {
 		case server == "":
-		case err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls": // without the error, which has the password of a URL
-			return errors.New("nats.url: want URLs such as nats://127.0.0.1:4222 or tls://nats.example.com:4222, separated by commas")
-		case u.Scheme == "nats" && !webaddr.Loopback(u.Hostname()) && s.NATS.CA == "" && s.NATS.Cert == "": // either makes the client ask for TLS
-			return fmt.Errorf("nats.url: others on the network could read and change the messages with %s, and so act as any user; want tls://, or nats.ca", u.Host)
+		// without the error, which has the password of a URL
+		case err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls":
+			return errors.New("nats.url: want URLs such as nats://127.0.0.1:4222 or tls://nats.example.com:4222, " +
+				"separated by commas")
+		// either makes the client ask for TLS
+		case u.Scheme == "nats" && !webaddr.Loopback(u.Hostname()) && s.NATS.CA == "" && s.NATS.Cert == "":
+			return fmt.Errorf("nats.url: others on the network could read and change the messages with %s, and so "+
+				"act as any user; want tls://, or nats.ca", u.Host)
 		}
 	}
 	for _, role := range s.NATS.Roles {
@@ -157,7 +162,8 @@ func (s *Service) check() error {
 		}
 	}
 	for key, file := range map[string]string{
-		"nats.credentials": s.NATS.Credentials, "nats.ca": s.NATS.CA, "nats.cert": s.NATS.Cert, "nats.key": s.NATS.Key, "link.ca": s.Link.CA, "link.cert": s.Link.Cert, "link.key": s.Link.Key,
+		"nats.credentials": s.NATS.Credentials, "nats.ca": s.NATS.CA, "nats.cert": s.NATS.Cert, "nats.key": s.NATS.Key,
+		"link.ca": s.Link.CA, "link.cert": s.Link.Cert, "link.key": s.Link.Key,
 	} {
 		if file != "" && !filepath.IsAbs(file) {
 			return fmt.Errorf("%s: %q is not an absolute path", key, file)
@@ -170,7 +176,8 @@ func (s *Service) check() error {
 	switch {
 	case n.Roles != nil && len(n.Roles) == 0:
 		return errors.New("nats.roles: empty; remove it for all roles")
-	case n.URL == "" && (n.Credentials != "" || n.CA != "" || n.Cert != "" || n.Key != "" || n.Roles != nil || n.Replicas != 0 || n.Lease != 0):
+	case n.URL == "" && (n.Credentials != "" || n.CA != "" || n.Cert != "" || n.Key != "" || n.Roles != nil ||
+		n.Replicas != 0 || n.Lease != 0):
 		return errors.New("nats.url: missing; the other keys of nats have no effect without it")
 	case n.URL == "" && s.Link != Link{}:
 		return errors.New("nats.url: missing; the keys of link have no effect without it")

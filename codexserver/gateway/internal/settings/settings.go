@@ -110,7 +110,8 @@ type httpTable struct {
 
 // settings returns the settings of the table, with defaults for missing keys.
 func (t *httpTable) settings(shared *config.Settings) HTTP {
-	h := HTTP{HTTP: shared.HTTP, Metrics: t.Metrics, WorkerIdle: time.Duration(t.WorkerIdle), URL: t.URL, OAuth: t.OAuth}
+	h := HTTP{HTTP: shared.HTTP, Metrics: t.Metrics, WorkerIdle: time.Duration(t.WorkerIdle), URL: t.URL,
+		OAuth: t.OAuth}
 	if t.OAuth != (OAuth{}) {
 		h.OAuth.Audience, h.OAuth.Claim = cmp.Or(h.OAuth.Audience, h.URL), cmp.Or(h.OAuth.Claim, "sub")
 	}
@@ -161,7 +162,8 @@ func (t *httpTable) check() error {
 		}
 		subject := p.subject(name)
 		if other, taken := subjects[subject]; taken {
-			return fmt.Errorf("%s.subject: %s has the subject %q too; want a different one for each user", key, other, subject)
+			return fmt.Errorf("%s.subject: %s has the subject %q too; want a different one for each user", key, other,
+				subject)
 		}
 		subjects[subject] = name
 		if err := checkFolders(name, p.Folders); err != nil {
@@ -194,7 +196,8 @@ func (t *httpTable) checkOAuth() error {
 func checkLoopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("want an address of this machine such as 127.0.0.1:9464, not %q: everyone who can connect can read the metrics", address)
+		return fmt.Errorf("want an address of this machine such as 127.0.0.1:9464, not %q: everyone who can connect "+
+			"can read the metrics", address)
 	}
 	return nil
 }
@@ -207,7 +210,8 @@ func checkURL(text string) error {
 	}
 	name := u.Hostname()
 	local := name == "localhost" || name == "127.0.0.1" || name == "::1"
-	if name == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && (u.Scheme != "http" || !local) {
+	if name == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" &&
+		(u.Scheme != "http" || !local) {
 		return fmt.Errorf("want an https URL without a query, not %q", u.Redacted())
 	}
 	return nil
@@ -234,12 +238,14 @@ func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 	}
 	for _, hash := range p.Tokens {
 		if !tokenHash().MatchString(hash) {
-			return errors.New(".tokens: want sha256: and 64 hexadecimal digits, as codex-mcp-gateway --new-token prints them")
+			return errors.New(".tokens: want sha256: and 64 hexadecimal digits, as codex-mcp-gateway --new-token " +
+				"prints them")
 		}
 	}
 	switch {
 	case len(p.Tokens) == 0 && t.OAuth.Issuer == "":
-		return errors.New(".tokens: missing; without http.oauth a user needs a token, which codex-mcp-gateway --new-token makes")
+		return errors.New(".tokens: missing; without http.oauth a user needs a token, which codex-mcp-gateway " +
+			"--new-token makes")
 	case p.Subject != "" && t.OAuth.Issuer == "":
 		return errors.New(".subject: has no effect without http.oauth; remove it")
 	case p.Scopes != nil && len(p.Scopes) == 0:

@@ -27,7 +27,9 @@ type userPaths struct {
 
 // resolvePaths creates the homes and resolves all paths. It fails if a user could see,
 // move or replace files of another user or of the server.
-func resolvePaths(server, program string, hidden []string, principals map[string]settings.Principal) (*userPaths, error) {
+func resolvePaths(
+	server, program string, hidden []string, principals map[string]settings.Principal,
+) (*userPaths, error) {
 	p := &userPaths{homes: map[string]string{}, folders: map[string][]string{}}
 	var err error
 	if p.server, err = filepath.EvalSymlinks(server); err != nil {
@@ -82,7 +84,8 @@ func (p *Pool) check(principals map[string]settings.Principal) (*userPaths, erro
 			dir := filepath.Dir(path)
 			_, err := os.Stat(dir) // who opens the file says that it is missing
 			if !errors.Is(err, fs.ErrNotExist) && box.Reaches(dir, writable...) {
-				return nil, fmt.Errorf("http.principals.%s: its commands can write on the way to %s; name a file elsewhere", name, path)
+				return nil, fmt.Errorf("http.principals.%s: its commands can write on the way to %s; name a file "+
+					"elsewhere", name, path)
 			}
 		}
 	}

@@ -117,7 +117,8 @@ func New(o Options) (*Pool, error) {
 	p := newPool(o)
 	p.start = p.startProcess
 	if _, err = p.check(o.HTTP.Principals); err == nil && o.Record != "" {
-		if p.record, err = safefile.OpenLog(o.Record, 0); err != nil { // a file that is renamed would no longer be hidden
+		// a file that is renamed would no longer be hidden
+		if p.record, err = safefile.OpenLog(o.Record, 0); err != nil {
 			err = fmt.Errorf("approvals.log: %w", err)
 		}
 	}

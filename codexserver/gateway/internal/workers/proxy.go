@@ -26,7 +26,8 @@ type callKey struct{}
 
 // answerHeaders are the headers of an answer that the proxy passes to clients.
 var answerHeaders = []string{
-	"Allow", "Cache-Control", "Content-Length", "Content-Type", "Date", "Mcp-Session-Id", "Retry-After", "Www-Authenticate", "X-Accel-Buffering", "X-Content-Type-Options",
+	"Allow", "Cache-Control", "Content-Length", "Content-Type", "Date", "Mcp-Session-Id", "Retry-After",
+	"Www-Authenticate", "X-Accel-Buffering", "X-Content-Type-Options",
 }
 
 // challenger writes the WWW-Authenticate challenges of a server.
@@ -77,14 +78,16 @@ func (c challenger) checkAnswer(r *http.Response) error {
 	case r.StatusCode == http.StatusForbidden && challenge != "":
 		r.Header.Set("Www-Authenticate", challenge)
 		return nil
-	case r.StatusCode >= 400 && r.StatusCode < 600 && r.StatusCode != http.StatusUnauthorized && r.StatusCode != http.StatusProxyAuthRequired:
+	case r.StatusCode >= 400 && r.StatusCode < 600 && r.StatusCode != http.StatusUnauthorized &&
+		r.StatusCode != http.StatusProxyAuthRequired:
 		return nil
 	}
 	return fmt.Errorf("the worker sent the status %s, which is not passed to clients", r.Status)
 }
 
 // UnavailableText is for a client whose request was not sent to a worker.
-const UnavailableText = "the user's worker process could not be started or reached, so the request was not carried out. " +
+const UnavailableText = "the user's worker process could not be started or reached, so the request was not carried " +
+	"out. " +
 	"Send it again later. If this error continues, ask the operator of the server, whose log has the reason"
 
 // UnansweredText is for a client whose request was sent to a worker.
@@ -96,7 +99,8 @@ type dialError struct{ error }
 
 // notForWorkers are the headers in which a client identifies itself, those that make net/http send a request again, and
 // one that lets a worker wait for a body that it may never get.
-var notForWorkers = []string{"Authorization", "Cookie", "Expect", "Forwarded", "Idempotency-Key", "Origin", "X-Idempotency-Key", "X-Real-Ip"}
+var notForWorkers = []string{"Authorization", "Cookie", "Expect", "Forwarded", "Idempotency-Key", "Origin",
+	"X-Idempotency-Key", "X-Real-Ip"}
 
 // newProxy returns a proxy to a worker. The proxy removes the headers in which a client
 // identifies itself or its address. It sends the events of a stream immediately, and no request twice: a request has no

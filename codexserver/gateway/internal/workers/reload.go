@@ -48,7 +48,8 @@ func (p *Pool) Reload(principals map[string]settings.Principal) (apply func() (e
 		p.setUsers(principals)
 		http := p.http.Load()
 		for name, w := range p.workers() {
-			if _, known := principals[name]; w.alive() && (!known || !w.began.allows(p.settingsOf(name, http, now), now.enclosure(name).Hidden)) {
+			if _, known := principals[name]; w.alive() &&
+				(!known || !w.began.allows(p.settingsOf(name, http, now), now.enclosure(name).Hidden)) {
 				end = append(end, name)
 			}
 		}

@@ -55,7 +55,8 @@ func (p *Pool) newWorker(dial func(context.Context) (net.Conn, error)) *process 
 			}
 			return conn, nil
 		},
-		DisableCompression: true, MaxIdleConnsPerHost: maxKept, IdleConnTimeout: keepTime, MaxResponseHeaderBytes: maxAnswerHeader,
+		DisableCompression: true, MaxIdleConnsPerHost: maxKept, IdleConnTimeout: keepTime,
+		MaxResponseHeaderBytes: maxAnswerHeader,
 	}
 	w.proxy = newProxy(p.log, challenger{p.o.Challenge, p.o.Settings.Metadata}, w.transport, &p.copies)
 	return w
@@ -134,7 +135,8 @@ func (p *Pool) launch(name string, paths *userPaths, kept worker.Store) (_ *proc
 	}
 	defer end.Close()
 	cmd := &exec.Cmd{
-		Path: paths.program, Args: []string{worker.Name}, Env: environ(os.Environ(), paths.homes[name]), Dir: paths.folders[name][0], Stderr: p.o.Stderr,
+		Path: paths.program, Args: []string{worker.Name}, Env: environ(os.Environ(), paths.homes[name]),
+		Dir: paths.folders[name][0], Stderr: p.o.Stderr,
 		ExtraFiles: []*os.File{end, listener}, // in the order of ConnFD and ListenerFD
 	}
 	in := paths.enclosure(name)
@@ -167,7 +169,9 @@ func (p *Pool) launch(name string, paths *userPaths, kept worker.Store) (_ *proc
 func environ(all []string, home string) []string {
 	all = slices.DeleteFunc(slices.Clone(all), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains([]string{"CODEX_HOME", "DBUS_SESSION_BUS_ADDRESS", "NOTIFY_SOCKET", "SSH_AUTH_SOCK", "TMPDIR", "WATCHDOG_PID", "WATCHDOG_USEC", "XDG_RUNTIME_DIR"}, name) || strings.HasPrefix(name, "NATS_") || strings.HasPrefix(name, "NKEYS_")
+		return slices.Contains([]string{"CODEX_HOME", "DBUS_SESSION_BUS_ADDRESS", "NOTIFY_SOCKET", "SSH_AUTH_SOCK",
+			"TMPDIR", "WATCHDOG_PID", "WATCHDOG_USEC", "XDG_RUNTIME_DIR"}, name) || strings.HasPrefix(name, "NATS_") ||
+			strings.HasPrefix(name, "NKEYS_")
 	})
 	return append(all, "CODEX_HOME="+home)
 }

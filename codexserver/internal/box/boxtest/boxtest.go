@@ -140,7 +140,8 @@ func RunInSubprocess(t *testing.T, change func(*exec.Cmd), f func(t *testing.T))
 		program = os.Args[0]
 	}
 	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$"
-	cmd := exec.CommandContext(t.Context(), program, "-test.run="+pattern, "-test.v", fmt.Sprint("-test.short=", testing.Short()))
+	cmd := exec.CommandContext(t.Context(), program, "-test.run="+pattern, "-test.v",
+		fmt.Sprint("-test.short=", testing.Short()))
 	// With the race detector, a process sleeps for a second before it ends.
 	cmd.Env = append(os.Environ(), subprocess+"="+t.Name(), "GORACE=atexit_sleep_ms=0")
 	if change != nil {

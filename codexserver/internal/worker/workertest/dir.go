@@ -41,7 +41,8 @@ var _ worker.Store = (*Dir)(nil)
 // fenced from then on. It fails with [worker.ErrFenced] if there was one with a higher epoch.
 func OpenDir(dir string, epoch uint64) (*Dir, error) {
 	d := &Dir{dir: dir, epoch: epoch}
-	return d, d.change(context.Background(), "open", func() error { return d.write(epochFile, os.O_TRUNC, strconv.AppendUint(nil, epoch, 10)) })
+	return d, d.change(context.Background(), "open",
+		func() error { return d.write(epochFile, os.O_TRUNC, strconv.AppendUint(nil, epoch, 10)) })
 }
 
 // Mirror opens the store in a folder for a home, and its mirror, which ends with the test.

@@ -139,7 +139,8 @@ func (s *suite) reads() {
 		at   int64
 		most int
 		want int
-	}{{0, 3, 3}, {3, 4, 4}, {0, 2 * worker.MaxData, worker.MaxData}, {worker.MaxData, 100, 6}, {1 << 40, 100, 0}, {0, 0, 0}} {
+	}{{0, 3, 3}, {3, 4, 4}, {0, 2 * worker.MaxData, worker.MaxData}, {worker.MaxData, 100, 6}, {1 << 40, 100, 0},
+		{0, 0, 0}} {
 		data, err := s.Read(s.Context(), "a", c.at, c.most)
 		if s.must(err, nil); len(data) != c.want || len(data) > 0 && data[0] != byte('0'+c.at%10) {
 			s.Errorf("%d bytes at %d: %d bytes %.20q", c.most, c.at, len(data), data)

@@ -85,7 +85,8 @@ type Client struct {
 // Start starts a server, or connects to it, and requests its tools. The server runs until
 // Close, even after ctx has ended.
 func Start(ctx context.Context, o Options) (*Client, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, seconds(o.Server.StartupTimeoutSec, defaultStartup), errors.New("it did not start in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, seconds(o.Server.StartupTimeoutSec, defaultStartup),
+		errors.New("it did not start in time"))
 	defer cancel()
 	switch {
 	case o.Server.Command != "" && o.Server.URL != "":
@@ -110,7 +111,8 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := connect(ctx, jsonrpc.Lines(conn.Out, conn.In, conn), o, mcpcall.Options{Protocol: mcptypes.ProtocolVersion}, text.Secrets{})
+	c, err := connect(ctx, jsonrpc.Lines(conn.Out, conn.In, conn), o,
+		mcpcall.Options{Protocol: mcptypes.ProtocolVersion}, text.Secrets{})
 	if errors.Is(err, jsonrpc.ErrClosed) { // whether by reading or by writing
 		err = fmt.Errorf("it ended before it answered: %w", cmp.Or(conn.Close(), errors.New("exit status 0")))
 	}
@@ -139,7 +141,9 @@ func Find(o *Options) (program string, env []string, err error) {
 }
 
 // connect begins a session with a server over transport, which the client then owns.
-func connect(ctx context.Context, transport jsonrpc.Transport, o Options, session mcpcall.Options, secrets text.Secrets) (*Client, error) {
+func connect(
+	ctx context.Context, transport jsonrpc.Transport, o Options, session mcpcall.Options, secrets text.Secrets,
+) (*Client, error) {
 	c := &Client{options: o, secrets: secrets, asking: slots.NewQueue(maxWaiting)}
 	session.Name, session.Version, session.Ask, session.Hide = "codex-mcp", o.Version, c.ask, secrets.Hide
 	session.ToolsChanged = func() { c.changed.Store(true) }
@@ -263,7 +267,8 @@ func readTool(raw jsontext.Value) (model.Tool, error) {
 	_ = json.Unmarshal(t.Description, &description) // another type is none
 	var members map[string]jsontext.Value
 	err := json.Unmarshal(t.InputSchema, &members)
-	if kind := string(members["type"]); err != nil || members == nil || kind != "" && kind != "null" && kind != `"object"` {
+	if kind := string(members["type"]); err != nil || members == nil || kind != "" && kind != "null" &&
+		kind != `"object"` {
 		members = map[string]jsontext.Value{}
 	}
 	members["type"] = jsontext.Value(`"object"`)

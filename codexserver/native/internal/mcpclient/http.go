@@ -36,7 +36,8 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 	}
 	if variable := o.Server.BearerTokenEnvVar; variable != "" {
 		if p.Token = strings.TrimSpace(o.Getenv(variable)); p.Token == "" {
-			return nil, fmt.Errorf("the environment variable %s, which its bearer_token_env_var names, is not set", variable)
+			return nil, fmt.Errorf("the environment variable %s, which its bearer_token_env_var names, is not set",
+				variable)
 		}
 		secrets = append(secrets, p.Token)
 	}

@@ -31,7 +31,8 @@ var thinkTags = []struct{ open, closed string }{
 
 // answerTags stand around the answer that follows thinking.
 var answerTags = []struct{ open, closed string }{
-	{"<answer>", "</answer>"}, {"<response>", "</response>"}, {"<|begin_of_solution|>", "<|end_of_solution|>"}, {"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
+	{"<answer>", "</answer>"}, {"<response>", "</response>"}, {"<|begin_of_solution|>", "<|end_of_solution|>"},
+	{"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
 	{"<|start|>assistant<|channel|>final<|message|>", "<|return|>"}, {"<|channel|>final<|message|>", "<|return|>"},
 }
 
@@ -212,27 +213,48 @@ func (c *code) begin() {
 
 // quoted reports whether what stands between two texts is in quotes.
 func quoted(before, after string) bool {
-	return slices.ContainsFunc([]string{`"`, "'", "“", "‘", "«", "(", "`"}, func(mark string) bool { return strings.HasSuffix(before, mark) }) &&
-		slices.ContainsFunc([]string{`"`, "'", "”", "’", "»", ")", "`"}, func(mark string) bool { return strings.HasPrefix(after, mark) })
+	return slices.ContainsFunc([]string{`"`, "'", "“", "‘", "«", "(", "`"},
+		func(mark string) bool { return strings.HasSuffix(before, mark) }) &&
+		slices.ContainsFunc([]string{`"`, "'", "”", "’", "»", ")", "`"},
+			func(mark string) bool { return strings.HasPrefix(after, mark) })
 }
 
 // textCalls match a call that a server left in the text, from its begin to the end of the message; a group has the name of the
 // tool. The comments name models that write so.
 var textCalls = []lazyregexp.Regexp{
 	// Hermes, Qwen, Llama 3, Granite, Phi 4, Nemotron, Command, InternLM: JSON in tags
-	{Text: `(?s)^(?:<[^<>\s]{1,40}>\s*)+\[?\s*\{.*?"(?:name|tool_name|function)"\s*:\s*"([^"]+)".*\}\s*\]?\s*(?:<[^<>\s]{1,40}>\s*)*$`},
-	{Text: `(?s)^(?:<[^<>\s]{1,40}>\s*)*?<function=([^>\s]+)>.*(?:</function>|\})\s*(?:<[^<>\s]{1,40}>\s*)*$`},                                     // Qwen 3 Coder, Seed, Llama 3
-	{Text: `(?s)^<\w*tool_call>\s*([\w.:-]+)\s*(?:<\w*arg_key>.*</\w*arg_value>)?\s*</\w*tool_call>\s*$`},                                          // GLM, LongCat
-	{Text: "(?s)^(?:<tool_calls>\\s*)?<tool_call>\\s*([\\w.:-]+)\\s*```.*```\\s*</tool_call>\\s*(?:</tool_calls>)?\\s*$"},                          // Hunyuan
-	{Text: `(?s)^<\|tool_call(?:_start\|)?>\s*\[?(?:call:)?([\w.-]+)[({].*[)}]\]?\s*<(?:\|tool_call_end\||tool_call\|)>\s*$`},                      // LFM 2, Gemma 4
-	{Text: `(?s)^(?:<\|tool_calls_section_begin\|>\s*)?<\|tool_call_begin\|>\s*([\w.:-]+).*<\|tool_call(?:s_section)?_end\|>\s*$`},                 // Kimi
-	{Text: `(?s)^(?:<\|start\|>assistant\s*)?(?:<\|channel\|>\s*\w+\s+)?to=([\w.:-]+).*<\|message\|>.*\}\s*(?:<\|(?:call|end)\|>)?\s*$`},           // harmony: gpt-oss
-	{Text: `(?s)^(?:assistant)?commentary\s+to=([\w.:-]+)\s*(?:code|json)?\s*\{.*\}\s*$`},                                                          // the same without its special tokens
-	{Text: `(?s)^(?:<｜tool▁calls▁begin｜>\s*)?<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?\s*([\w.:-]+).*<｜tool▁calls?▁end｜>\s*$`},                  // DeepSeek
-	{Text: `(?s)^\[TOOL_CALLS\]\s*\[\s*\{.*?"name"\s*:\s*"([^"]+)".*\]\s*$`},                                                                       // Mistral
-	{Text: `(?s)^\[TOOL_CALLS\]\s*([\w.:-]+)\s*(?:\[CALL_ID\]\s*\w+\s*)?(?:\[ARGS\])?\s*\{.*\}\s*$`},                                               // the same, of today
-	{Text: `(?s)^(?:<[\w:｜-]*(?:tool_calls?|function_calls)>\s*)?<(?:｜DSML｜)?invoke name="([^"]+)">.*</(?:｜DSML｜)?invoke>\s*(?:</[\w:｜-]+>)?\s*$`}, // MiniMax, DeepSeek 3.2
-	{Text: `(?s)^<tool_use>\s*<name>([^<]+)</name>.*</tool_use>\s*$`},                                                                              // prompts
+	{Text: `(?s)^(?:<[^<>\s]{1,40}>\s*)+\[?\s*\{.*?"(?:name|tool_name|` +
+		`function)"\s*:\s*"([^"]+)".*\}\s*\]?\s*(?:<[^<>\s]{1,40}>\s*)*$`},
+	// Qwen 3 Coder, Seed, Llama 3
+	{Text: `(?s)^(?:<[^<>\s]{1,40}>\s*)*?<function=([^>\s]+)>.*(?:</function>|\})\s*(?:<[^<>\s]{1,40}>\s*)*$`},
+	// GLM, LongCat
+	{Text: `(?s)^<\w*tool_call>\s*([\w.:-]+)\s*(?:<\w*arg_key>.*</\w*arg_value>)?\s*</\w*tool_call>\s*$`},
+	// Hunyuan
+	{Text: "(?s)^(?:<tool_calls>\\s*)?<tool_call>\\s*([\\w.:-]+)\\s*" +
+		"```.*```\\s*</tool_call>\\s*(?:</tool_calls>)?\\s*$"},
+	// LFM 2, Gemma 4
+	{Text: `(?s)^<\|tool_call(?:_start\|)?>\s*\[?(?:call:)?([\w.-]+)[({].*[)}]\]?\s*<(?:\|tool_call_end\||tool_call\|` +
+		`)>\s*$`},
+	// Kimi
+	{Text: `(?s)^(?:<\|tool_calls_section_begin\|>\s*)?<\|tool_call_begin\|>\s*([\w.:-]+).*<\|` +
+		`tool_call(?:s_section)?_end\|>\s*$`},
+	// harmony: gpt-oss
+	{Text: `(?s)^(?:<\|start\|>assistant\s*)?(?:<\|channel\|>\s*\w+\s+)?to=([\w.:-]+).*<\|message\|>.*\}\s*(?:<\|` +
+		`(?:call|end)\|>)?\s*$`},
+	// the same without its special tokens
+	{Text: `(?s)^(?:assistant)?commentary\s+to=([\w.:-]+)\s*(?:code|json)?\s*\{.*\}\s*$`},
+	// DeepSeek
+	{Text: `(?s)^(?:<｜tool▁calls▁begin｜>\s*)?<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?` +
+		`\s*([\w.:-]+).*<｜tool▁calls?▁end｜>\s*$`},
+	// Mistral
+	{Text: `(?s)^\[TOOL_CALLS\]\s*\[\s*\{.*?"name"\s*:\s*"([^"]+)".*\]\s*$`},
+	// the same, of today
+	{Text: `(?s)^\[TOOL_CALLS\]\s*([\w.:-]+)\s*(?:\[CALL_ID\]\s*\w+\s*)?(?:\[ARGS\])?\s*\{.*\}\s*$`},
+	// MiniMax, DeepSeek 3.2
+	{Text: `(?s)^(?:<[\w:｜-]*(?:tool_calls?|function_calls)>\s*)?<(?:｜DSML｜)?invoke ` +
+		`name="([^"]+)">.*</(?:｜DSML｜)?invoke>\s*(?:</[\w:｜-]+>)?\s*$`},
+	// prompts
+	{Text: `(?s)^<tool_use>\s*<name>([^<]+)</name>.*</tool_use>\s*$`},
 }
 
 // maxTextCalls is how many places of a message may begin such a call, and maxTextCall how long one may be, in bytes.
@@ -240,8 +262,10 @@ const maxTextCalls, maxTextCall = 4, 128 << 10
 
 // textCallBegins begin such a call.
 var textCallBegins = []string{
-	"<tool", "<function", "<TOOLCALL>", "<|tool", "<|python_tag|>", "<|START_ACTION|>", "<|action_start|>", "<seed:tool_call>", "<longcat_tool_call>",
-	"<minimax:tool_call>", "<invoke name=", "<｜DSML｜", "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "[TOOL_CALLS]", "<|start|>assistant", "<|channel|>",
+	"<tool", "<function", "<TOOLCALL>", "<|tool", "<|python_tag|>", "<|START_ACTION|>", "<|action_start|>",
+	"<seed:tool_call>", "<longcat_tool_call>",
+	"<minimax:tool_call>", "<invoke name=", "<｜DSML｜", "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "[TOOL_CALLS]",
+	"<|start|>assistant", "<|channel|>",
 	"commentary to=",
 }
 

@@ -63,7 +63,8 @@ func (all *chatCalls) add(piece value) {
 	if !function.at("name").has() && function.at("arguments").raw == nil {
 		function = piece
 	}
-	id, name, index, arguments, extra := piece.at("id").text(), function.at("name").text(), "", function.at("arguments"), piece.at("extra_content")
+	id, name, index, arguments, extra := piece.at("id").text(), function.at("name").text(), "",
+		function.at("arguments"), piece.at("extra_content")
 	if id == "" && name == "" && len(arguments.raw) == 0 && !extra.has() {
 		return
 	}
@@ -149,7 +150,8 @@ func (c *call) ends(id, name, index string, arguments value) bool {
 // argumentsOf returns the arguments of a call. Some models write their JSON as a text.
 func argumentsOf(said string) string {
 	var inner string
-	if strings.HasPrefix(strings.TrimSpace(said), `"`) && json.Unmarshal([]byte(said), &inner) == nil && jsontext.Value(inner).Kind() == '{' && jsontext.Value(inner).IsValid() {
+	if strings.HasPrefix(strings.TrimSpace(said), `"`) && json.Unmarshal([]byte(said), &inner) == nil &&
+		jsontext.Value(inner).Kind() == '{' && jsontext.Value(inner).IsValid() {
 		return inner
 	}
 	return said
@@ -158,10 +160,11 @@ func argumentsOf(said string) string {
 // addOnce adds an item, unless it is a call that is there already: with its id, its name, and arguments that
 // are equal as JSON.
 func addOnce(items []protocol.ResponseItem, item protocol.ResponseItem) ([]protocol.ResponseItem, bool) {
-	if call, ok := CallOf(item); ok && call.ID != "" && slices.ContainsFunc(items, func(there protocol.ResponseItem) bool {
-		other, _ := CallOf(there)
-		return other.ID == call.ID && other.said() == call.said()
-	}) {
+	if call, ok := CallOf(item); ok && call.ID != "" &&
+		slices.ContainsFunc(items, func(there protocol.ResponseItem) bool {
+			other, _ := CallOf(there)
+			return other.ID == call.ID && other.said() == call.said()
+		}) {
 		return items, false
 	}
 	return append(items, item), true

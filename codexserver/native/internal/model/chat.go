@@ -123,7 +123,8 @@ func (a *chatAnswer) size() int {
 }
 
 // deltaMembers are the members of a delta that say something.
-var deltaMembers = []string{"content", "refusal", "tool_calls", "function_call", "reasoning", "reasoning_content", "reasoning_details"}
+var deltaMembers = []string{"content", "refusal", "tool_calls", "function_call", "reasoning", "reasoning_content",
+	"reasoning_details"}
 
 func (a *chatAnswer) usage(v value) {
 	if u := v.usage(); u != nil {
@@ -208,7 +209,8 @@ func (a *chatAnswer) end() error {
 	calls, own := len(r.Items), protocol.ReasoningItem{Summary: []protocol.ReasoningText{}}
 	signed := signs{Message: a.beside.json()}
 	for _, c := range a.calls {
-		items, added := addOnce(r.Items, protocol.FunctionCallItem{Name: c.name, Arguments: argumentsOf(c.arguments.end()), CallID: c.id})
+		items, added := addOnce(r.Items, protocol.FunctionCallItem{Name: c.name,
+			Arguments: argumentsOf(c.arguments.end()), CallID: c.id})
 		if !added {
 			continue
 		}

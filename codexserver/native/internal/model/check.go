@@ -19,7 +19,8 @@ const checkTimeout = 5 * time.Second
 // silent are the statuses of a refusal of the list that say nothing about the key: there is no list, or the key
 // may only send requests to models.
 var silent = []int{
-	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+	http.StatusMethodNotAllowed,
 }
 
 // Check returns why no turn can run with a model, and what to do about it, or nil: the provider does
@@ -51,7 +52,8 @@ func (c *Client) Check(ctx context.Context, name string) error {
 	case answered && status.Status == http.StatusProxyAuthRequired: // without TLS the proxy itself answers
 		return c.connectErr(&http.Request{URL: target}, &proxyError{status.Status})
 	case answered && status.Status != http.StatusOK:
-		return errors.New(strings.TrimSuffix("the provider answered "+statusLine(status.Status)+": "+status.words(), ": "))
+		return errors.New(strings.TrimSuffix("the provider answered "+statusLine(status.Status)+": "+status.words(),
+			": "))
 	case err != nil && !errors.Is(err, errNoList):
 		return err
 	}
@@ -93,7 +95,8 @@ func (c *Client) tryKey(ctx context.Context) error {
 	if c.keyless() {
 		return nil
 	}
-	a := &attempt{client: c, wire: c.wire(form{}), req: &Request{}, begun: true, body: func() ([]byte, error) { return []byte("{}"), nil }}
+	a := &attempt{client: c, wire: c.wire(form{}), req: &Request{}, begun: true,
+		body: func() ([]byte, error) { return []byte("{}"), nil }}
 	target, err := c.target(a.wire.path())
 	if err != nil {
 		return err
@@ -115,7 +118,8 @@ func (c *Client) keyError(e *ProviderError) error {
 	if c.keyless() {
 		what = "wants a key"
 	}
-	return fmt.Errorf("the provider %s (%s: %s): %s", what, statusLine(e.Status), e.words(), c.hint(http.StatusUnauthorized))
+	return fmt.Errorf("the provider %s (%s: %s): %s", what, statusLine(e.Status), e.words(),
+		c.hint(http.StatusUnauthorized))
 }
 
 // words returns the provider's words for people, in one line.
@@ -126,13 +130,16 @@ func (e *ProviderError) words() string {
 // has reports whether a provider with a list of models has one, as far as it says.
 func (c *Client) has(ctx context.Context, list []ListEntry, name string) bool {
 	target, err := c.target("/models/" + url.PathEscape(name))
-	if err != nil || len(list) == 0 || list[0].AnyName && len(list) == 1 || strings.HasSuffix(target.Hostname(), ".azure.com") { // Azure wants the names of deployments
+	// Azure wants the names of deployments
+	if err != nil || len(list) == 0 || list[0].AnyName && len(list) == 1 ||
+		strings.HasSuffix(target.Hostname(), ".azure.com") {
 		return true
 	}
 	family, _, _ := strings.Cut(name, ":") // such as OpenRouter's :online
 	name = strings.TrimPrefix(name, "models/")
 	for _, m := range list {
-		if one := strings.TrimPrefix(m.Name, "models/"); one == name || one == name+":latest" || one == family { // Gemini, Ollama
+		// Gemini, Ollama
+		if one := strings.TrimPrefix(m.Name, "models/"); one == name || one == name+":latest" || one == family {
 			return true
 		}
 	}

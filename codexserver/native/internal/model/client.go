@@ -77,7 +77,8 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(protocol.Ev
 			return nil, err
 		}
 		resp, next, err := c.stream(ctx, f, req, emit)
-		if said, refused := errors.AsType[*ProviderError](err); refused && said.Status == http.StatusUnauthorized && c.PrintKey != nil && !renewed {
+		if said, refused := errors.AsType[*ProviderError](err); refused && said.Status == http.StatusUnauthorized &&
+			c.PrintKey != nil && !renewed {
 			renewed = true
 			if c.printKey(ctx, true) == nil {
 				continue
@@ -90,17 +91,21 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(protocol.Ev
 			return resp, err
 		}
 		if next.has(images) && !f.has(images) {
-			emit(protocol.BackgroundEvent{Message: "The model cannot take images: they were left out, with a remark to the model."})
+			emit(protocol.BackgroundEvent{Message: "The model cannot take images: they were left out, with a remark " +
+				"to the model."})
 		}
 		if left := next.tools[len(f.tools):]; len(left) > 0 {
-			emit(protocol.BackgroundEvent{Message: "The model's provider refuses these tools, so the model does not have them: " + strings.Join(left, ", ")})
+			emit(protocol.BackgroundEvent{Message: "The model's provider refuses these tools, so the model does not " +
+				"have them: " + strings.Join(left, ", ")})
 		}
 		f = *next
 	}
 }
 
 // stream sends a request in a form. It returns another form that the provider may take if it refuses this one.
-func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(protocol.EventMsg)) (out *Response, next *form, err error) {
+func (c *Client) stream(
+	ctx context.Context, f form, req *Request, emit func(protocol.EventMsg),
+) (out *Response, next *form, err error) {
 	idle := time.Duration(orDefault(c.Provider.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
 	a := &attempt{client: c, form: f, wire: c.wire(f), req: req, report: emit, held: held{room: c.Room}}
 	a.body = a.encode
@@ -283,7 +288,8 @@ func (c *Client) setHeaders(h http.Header, a *attempt) error {
 		}
 		h.Set("Content-Type", "application/json")
 		a.wire.headers(h, a.req)
-		h["Idempotency-Key"] = nil // is not sent: net/http repeats what it sent on a kept connection that the server has closed
+		// is not sent: net/http repeats what it sent on a kept connection that the server has closed
+		h["Idempotency-Key"] = nil
 	}
 	key, err := c.key()
 	if err != nil {
@@ -310,7 +316,8 @@ func (c *Client) key() (string, error) {
 	switch {
 	case key != "":
 	case p.EnvKey != "":
-		return "", errors.New(strings.TrimSpace("Missing environment variable: `" + p.EnvKey + "`. " + p.EnvKeyInstructions))
+		return "", errors.New(strings.TrimSpace("Missing environment variable: `" + p.EnvKey + "`. " +
+			p.EnvKeyInstructions))
 	case p.Auth == nil && p.RequiresOpenAIAuth && c.APIKey != nil:
 		return c.APIKey()
 	}
@@ -331,11 +338,13 @@ func (c *Client) hint(status int) string {
 	case p.RequiresOpenAIAuth:
 		return "correct OPENAI_API_KEY, or sign in again"
 	case len(p.EnvHTTPHeaders) > 0:
-		return "correct the key in " + strings.Join(slices.Sorted(maps.Values(p.EnvHTTPHeaders)), " or ") + ", which the provider's env_http_headers name"
+		return "correct the key in " + strings.Join(slices.Sorted(maps.Values(p.EnvHTTPHeaders)), " or ") +
+			", which the provider's env_http_headers name"
 	case len(p.HTTPHeaders) > 0:
 		return "correct the key in the provider's http_headers"
 	default:
-		return "the provider requires a key: set the provider's env_key to the name of an environment variable with the key"
+		return "the provider requires a key: set the provider's env_key to the name of an environment variable with " +
+			"the key"
 	}
 }
 

@@ -49,27 +49,36 @@ func (e *ConnectError) Error() string {
 	refused := isRefused(e.Err)
 	switch {
 	case errors.As(e.Err, &authority):
-		return fmt.Sprintf("the certificate of %s has an unknown authority, perhaps of a company's proxy: set CODEX_CA_CERTIFICATE or SSL_CERT_FILE to a file with that authority's certificate", e.at.Host)
+		return fmt.Sprintf("the certificate of %s has an unknown authority, perhaps of a company's proxy: set "+
+			"CODEX_CA_CERTIFICATE or SSL_CERT_FILE to a file with that authority's certificate", e.at.Host)
 	case errors.As(e.Err, &certificate):
-		return fmt.Sprintf("the certificate of %s does not count: %v: correct base_url, or the clock of this machine", e.at.Host, certificate.Err)
+		return fmt.Sprintf("the certificate of %s does not count: %v: correct base_url, or the clock of this machine",
+			e.at.Host, certificate.Err)
 	case errors.Is(e.Err, http.ErrSchemeMismatch):
 		return fmt.Sprintf("%s answers without TLS: its base_url begins with http://", e.at.Host)
 	case errors.As(e.Err, &proxy) && proxy.status == http.StatusProxyAuthRequired:
-		return fmt.Sprintf("the proxy %s wants a log-in (%v): put a name and a password into %s, as in http://NAME:PASSWORD@%[1]s", e.Proxy, proxy, variable)
+		return fmt.Sprintf("the proxy %s wants a log-in (%v): put a name and a password into %s, as in "+
+			"http://NAME:PASSWORD@%[1]s", e.Proxy, proxy, variable)
 	case errors.As(e.Err, &proxy):
-		return fmt.Sprintf("the proxy %s does not connect to %s (%v): correct %s or base_url", e.Proxy, e.at.Host, proxy, variable)
+		return fmt.Sprintf("the proxy %s does not connect to %s (%v): correct %s or base_url", e.Proxy, e.at.Host,
+			proxy, variable)
 	case e.byProxy():
-		return fmt.Sprintf("the proxy %s does not answer (%s): correct or unset %s", e.Proxy, innermost(e.Err), variable)
+		return fmt.Sprintf("the proxy %s does not answer (%s): correct or unset %s", e.Proxy, innermost(e.Err),
+			variable)
 	case errors.As(e.Err, &unknown):
-		return fmt.Sprintf("the name %s cannot be resolved: there is no network, or a proxy is needed (set %s), or base_url is wrong", unknown.Name, variable)
+		return fmt.Sprintf("the name %s cannot be resolved: there is no network, or a proxy is needed (set %s), or "+
+			"base_url is wrong", unknown.Name, variable)
 	case refused && e.here():
-		return fmt.Sprintf("no model server listens at %s: start it, or set the base_url of the provider to its address", shown(e.at))
+		return fmt.Sprintf("no model server listens at %s: start it, or set the base_url of the provider to its "+
+			"address", shown(e.at))
 	case refused:
 		return fmt.Sprintf("nothing listens at %s: start the model server there, or correct base_url", shown(e.at))
 	case errors.Is(e.Err, syscall.ENETUNREACH), errors.Is(e.Err, syscall.EHOSTUNREACH), e.unconnected():
-		return fmt.Sprintf("%s cannot be reached (%s): there is no network, or a proxy is needed (set %s), or base_url is wrong", e.at.Host, innermost(e.Err), variable)
+		return fmt.Sprintf("%s cannot be reached (%s): there is no network, or a proxy is needed (set %s), or "+
+			"base_url is wrong", e.at.Host, innermost(e.Err), variable)
 	case e.Proxy != "":
-		return fmt.Sprintf("no answer of %s comes through the proxy %s (%s): correct %s or base_url", e.at.Host, e.Proxy, innermost(e.Err), variable)
+		return fmt.Sprintf("no answer of %s comes through the proxy %s (%s): correct %s or base_url", e.at.Host,
+			e.Proxy, innermost(e.Err), variable)
 	}
 	return fmt.Sprintf("error sending request for url (%s): %v", shown(e.at), e.Err)
 }
@@ -77,7 +86,8 @@ func (e *ConnectError) Error() string {
 // byProxy reports whether the proxy could not be reached.
 func (e *ConnectError) byProxy() bool {
 	op, _ := errors.AsType[*net.OpError](e.Err)
-	return e.Proxy != "" && (e.unconnected() || op != nil && slices.Contains([]string{"proxyconnect", "socks connect"}, op.Op))
+	return e.Proxy != "" && (e.unconnected() || op != nil &&
+		slices.Contains([]string{"proxyconnect", "socks connect"}, op.Op))
 }
 
 // unconnected reports whether the time for a connection was over.
@@ -98,7 +108,8 @@ func (e *ConnectError) here() bool { return webaddr.Loopback(e.at.Hostname()) }
 func (e *ConnectError) lasting() bool {
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](e.Err)
 	_, proxy := errors.AsType[*proxyError](e.Err)
-	return certificate || proxy || errors.Is(e.Err, http.ErrSchemeMismatch) || isRefused(e.Err) && e.here() && !e.byProxy()
+	return certificate || proxy || errors.Is(e.Err, http.ErrSchemeMismatch) || isRefused(e.Err) && e.here() &&
+		!e.byProxy()
 }
 
 // isRefused reports whether nothing listens at an address.
@@ -127,7 +138,9 @@ func (c *Client) connectErr(r *http.Request, err error) error {
 	if t, ok := c.HTTP.Transport.(*http.Transport); ok && t.Proxy != nil {
 		at, wrong := t.Proxy(r)
 		switch {
-		case wrong != nil, at == nil && !webaddr.Loopback(r.URL.Hostname()) && c.unusable(strings.ToUpper(r.URL.Scheme)+"_PROXY"): // its text may have a password
+		// its text may have a password
+		case wrong != nil, at == nil && !webaddr.Loopback(r.URL.Hostname()) &&
+			c.unusable(strings.ToUpper(r.URL.Scheme)+"_PROXY"):
 			err = fmt.Errorf("%s_PROXY is no address of a proxy: correct or unset it", strings.ToUpper(r.URL.Scheme))
 		case at != nil:
 			proxy = at.Host

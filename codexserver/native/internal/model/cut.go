@@ -28,7 +28,8 @@ var (
 		"complete", "tool_call", // Cohere
 		"completed", // the status of the Responses API
 	}
-	lengthWords = []string{"length", "max_tokens", "max_output_tokens", "model_length", "token_limit", "model_context_window_exceeded"}
+	lengthWords = []string{"length", "max_tokens", "max_output_tokens", "model_length", "token_limit",
+		"model_context_window_exceeded"}
 	filterWords = []string{
 		"content_filter", "content_filtered", "refusal", "sensitive", "guardrail_intervened",
 		"safety", "image_safety", "prohibited_content", "blocklist", "spii", "recitation", // Gemini

@@ -26,31 +26,33 @@ type form struct {
 type without uint
 
 const (
-	usageOption   without = 1 << iota // stream_options
-	effort                            // reasoning_effort, and reasoning in the Responses API
-	reasoning                         // the reasoning of messages
-	besideCalls                       // what the provider's messages and calls had beside what we know
-	images                            // remarks take their place, also of one that is broken
-	nullContent                       // a text takes its place
-	rolesInARow                       // messages of one role in a row, and system messages behind the first; the Chat wire never has them
-	userAfterTool                     // a message of the assistant comes between them
-	strictMember                      // of tools
-	wholeSchemas                      // only the plain members of schemas
-	emptyContent                      // a word takes its place
-	systemRole                        // the first message of the user has the instructions; the Chat wire alone
-	answerSchema                      // which the instructions have, too
-	shortIDs                          // of ids of calls, what is over 64 bytes
-	idsOfCalls                        // nine letters and digits take their place
-	extras                            // what no answer needs in the Responses API; the Chat wire never has it
-	noStream                          // the whole answer comes at once
-	encrypted                         // thinking that the provider alone can read
-	phases                            // the phase of messages
-	signatures                        // calls without what Gemini wants with them: its word for none takes its place
-	outputNames                       // outputs without the name of their tool
-	noToolChoice                      // tools whose use is forbidden, unless it needs them
-	needsTools                        // a history with calls but no tools
-	descriptions                      // of tools, none and long ones
-	outputsApart                      // outputs elsewhere than directly behind their calls; the Chat wire never has them
+	usageOption without = 1 << iota // stream_options
+	effort                          // reasoning_effort, and reasoning in the Responses API
+	reasoning                       // the reasoning of messages
+	besideCalls                     // what the provider's messages and calls had beside what we know
+	images                          // remarks take their place, also of one that is broken
+	nullContent                     // a text takes its place
+	// messages of one role in a row, and system messages behind the first; the Chat wire never has them
+	rolesInARow
+	userAfterTool // a message of the assistant comes between them
+	strictMember  // of tools
+	wholeSchemas  // only the plain members of schemas
+	emptyContent  // a word takes its place
+	systemRole    // the first message of the user has the instructions; the Chat wire alone
+	answerSchema  // which the instructions have, too
+	shortIDs      // of ids of calls, what is over 64 bytes
+	idsOfCalls    // nine letters and digits take their place
+	extras        // what no answer needs in the Responses API; the Chat wire never has it
+	noStream      // the whole answer comes at once
+	encrypted     // thinking that the provider alone can read
+	phases        // the phase of messages
+	signatures    // calls without what Gemini wants with them: its word for none takes its place
+	outputNames   // outputs without the name of their tool
+	noToolChoice  // tools whose use is forbidden, unless it needs them
+	needsTools    // a history with calls but no tools
+	descriptions  // of tools, none and long ones
+	// outputs elsewhere than directly behind their calls; the Chat wire never has them
+	outputsApart
 )
 
 func (w without) has(one without) bool { return w&one != 0 }
@@ -94,7 +96,8 @@ var toolIndex = lazyregexp.Regexp{Text: `\b(?:tools|function_declarations)[.\[](
 // those of MCP servers count.
 func (f form) refusedTools(answer string, tools []Tool) (named []string) {
 	places := toolIndex.Get().FindAllStringSubmatch(answer, -1)
-	words := strings.FieldsFunc(answer, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(answer,
+		func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	var all []string
 	for i, t := range f.offered(tools) {
 		if !t.Foreign {
@@ -125,7 +128,8 @@ func (f form) toolsOf(req *Request, noChoice bool) (tools []Tool, forbidden bool
 
 // offered returns the tools that the provider does not refuse.
 func (f form) offered(tools []Tool) []Tool {
-	return slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool { return t.Foreign && slices.Contains(f.tools, t.Name) })
+	return slices.DeleteFunc(slices.Clone(tools),
+		func(t Tool) bool { return t.Foreign && slices.Contains(f.tools, t.Name) })
 }
 
 // maxDescription is the longest description of a tool that OpenAI takes.
@@ -172,7 +176,8 @@ func (f form) holds(req *Request) bool {
 }
 
 func formatOf(req *Request) schemaFormat {
-	return schemaFormat{Name: "codex_output_schema", Strict: true, Schema: jsontext.Value(req.OutputSchema)} // providers require a name
+	// providers require a name
+	return schemaFormat{Name: "codex_output_schema", Strict: true, Schema: jsontext.Value(req.OutputSchema)}
 }
 
 // join returns two texts with an empty line between them.
@@ -201,7 +206,8 @@ func withoutImages(parts []protocol.ContentItem) []protocol.ContentItem {
 	parts = slices.Clone(parts)
 	for i, c := range parts {
 		if isImage(c) {
-			parts[i] = protocol.ContentItem{Type: "input_text", Text: "\n[An image was here. It was left out, because this model cannot take images.]\n"}
+			parts[i] = protocol.ContentItem{Type: "input_text",
+				Text: "\n[An image was here. It was left out, because this model cannot take images.]\n"}
 		}
 	}
 	return parts
@@ -219,7 +225,8 @@ func plainSchema(schema []byte) jsontext.Value {
 	if plain["properties"] == nil {
 		plain["properties"] = map[string]any{}
 	}
-	schemaText, _ := json.Marshal(plain, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // texts and objects can be written
+	// texts and objects can be written
+	schemaText, _ := json.Marshal(plain, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	return schemaText
 }
 

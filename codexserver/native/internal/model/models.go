@@ -88,7 +88,8 @@ func (c *Client) models(ctx context.Context, target *url.URL) ([]ListEntry, erro
 	var models []ListEntry
 	for _, m := range list.at("data").all {
 		if name := m.at("id").text(); name != "" {
-			models = append(models, ListEntry{Name: name, Window: contextOf(m), AnyName: m.at("owned_by").text() == "llamacpp"})
+			models = append(models, ListEntry{Name: name, Window: contextOf(m),
+				AnyName: m.at("owned_by").text() == "llamacpp"})
 		}
 	}
 	return models, nil

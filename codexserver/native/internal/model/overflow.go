@@ -9,13 +9,19 @@ import (
 // The words of a message that is new: it measures what was sent, by its length or its tokens, and
 // finds it too long. It is about nothing else that has a limit.
 var (
-	sent    = []string{"input", "prompt", "context", "conversation", "history", "sequence", "message", "request", "total", "content", "text", "token limit"}
-	beyond  = []string{"exceed", "longer than", "greater than", "larger than", "more than", "less than", "fewer than", "too long", "too large", "too big", "too many", "maximum", "at most", "limit", "range", "must be <", "should be [", " > ", "not fit"}
-	lengths = []string{"length", "longer than", "window", "size", "limit", "too long", "too large", "too big", "too many tokens"}
-	others  = []string{
+	sent = []string{"input", "prompt", "context", "conversation", "history", "sequence", "message", "request",
+		"total", "content", "text", "token limit"}
+	beyond = []string{"exceed", "longer than", "greater than", "larger than", "more than", "less than", "fewer than",
+		"too long", "too large", "too big", "too many", "maximum", "at most", "limit", "range", "must be <",
+		"should be [", " > ", "not fit"}
+	lengths = []string{"length", "longer than", "window", "size", "limit", "too long", "too large", "too big",
+		"too many tokens"}
+	others = []string{
 		"max_tokens", "max_completion_tokens", "max_output_tokens", "output token", "completion token", "budget",
-		"per minute", "per hour", "per day", "month", "daily", "rate limit", "rate_limit", "quota", "balance", "credit", "took too long",
-		"array too long", "string too long", "string_above", "array_above", "cache_key", "tool", "function", "metadata", "stop sequence", "image", "audio", "video", " file", "timed out", "timeout",
+		"per minute", "per hour", "per day", "month", "daily", "rate limit", "rate_limit", "quota", "balance", "credit",
+		"took too long",
+		"array too long", "string too long", "string_above", "array_above", "cache_key", "tool", "function", "metadata",
+		"stop sequence", "image", "audio", "video", " file", "timed out", "timeout",
 	}
 )
 
@@ -37,7 +43,8 @@ func isOverflow(status int, answer string, r refusal) bool {
 		return true
 	}
 	words := strings.Join(r.words, " ")
-	return tooLong.said(answer) || tooLong.said(words) || tooMuchSent(words+" "+strings.ReplaceAll(r.code+" "+r.kind, "_", " "))
+	return tooLong.said(answer) || tooLong.said(words) ||
+		tooMuchSent(words+" "+strings.ReplaceAll(r.code+" "+r.kind, "_", " "))
 }
 
 func tooMuchSent(words string) bool {
@@ -45,5 +52,6 @@ func tooMuchSent(words string) bool {
 	any := func(of []string) bool {
 		return slices.ContainsFunc(of, func(word string) bool { return strings.Contains(words, word) })
 	}
-	return any(sent) && any(beyond) && !any(others) && (strings.Contains(words, "token") || any(sent[:6]) && any(lengths))
+	return any(sent) && any(beyond) && !any(others) &&
+		(strings.Contains(words, "token") || any(sent[:6]) && any(lengths))
 }

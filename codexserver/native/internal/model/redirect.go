@@ -16,7 +16,8 @@ type redirectError struct {
 }
 
 func (e redirectError) Error() string {
-	return fmt.Sprintf("the provider at %s://%s redirects to another host, %s://%s, which is not followed: correct its base_url",
+	return fmt.Sprintf("the provider at %s://%s redirects to another host, %s://%s, which is not followed: correct "+
+		"its base_url",
 		e.from.Scheme, e.from.Host, e.to.Scheme, e.to.Host)
 }
 

@@ -71,7 +71,8 @@ func (r *refusal) sentences(v value, depth int) {
 	if v.kind() == '[' {
 		all = all[:min(len(all), maxParts)]
 	}
-	for _, one := range slices.SortedStableFunc(slices.Values(all), func(a, b value) int { return bytes.Compare(a.name, b.name) }) {
+	for _, one := range slices.SortedStableFunc(slices.Values(all),
+		func(a, b value) int { return bytes.Compare(a.name, b.name) }) {
 		if depth < maxNested && !slices.Contains(ofAnswers, value{raw: one.name}.text()) {
 			r.sentences(one, depth+1)
 		}
@@ -82,10 +83,12 @@ func (r *refusal) sentences(v value, depth int) {
 var (
 	refusalInside = []string{"error", "errors", "response", "choices", "base_resp"} // base_resp: MiniMax
 	refusalBeside = []string{"detail", "details", "metadata"}
-	refusalWords  = []string{"message", "msg", "error_message", "error_msg", "error_description", "description", "title", "raw"}
-	refusalCodes  = []string{"code", "error_code", "status_code"}
-	refusalKinds  = []string{"type", "status"}
-	refusalWaits  = []string{"retry_delay", "retry_after", "retry_in", "reset_after", "wait_seconds"} // retryDelay: Gemini
+	refusalWords  = []string{"message", "msg", "error_message", "error_msg", "error_description", "description",
+		"title", "raw"}
+	refusalCodes = []string{"code", "error_code", "status_code"}
+	refusalKinds = []string{"type", "status"}
+	// retryDelay: Gemini
+	refusalWaits = []string{"retry_delay", "retry_after", "retry_in", "reset_after", "wait_seconds"}
 )
 
 // walk reads a value of an answer in JSON. What is further inside counts first.
@@ -106,7 +109,8 @@ func (r *refusal) walk(v value, depth int) {
 // members reads the members of an object.
 func (r *refusal) members(v value, depth int) {
 	failed := v.at("status_code").has() && string(v.at("status_code").raw) != "0"
-	r.explicit = r.explicit || failed || v.at("error").fails() || v.at("errors").fails() || string(v.at("success").raw) == "false" ||
+	r.explicit = r.explicit || failed || v.at("error").fails() || v.at("errors").fails() ||
+		string(v.at("success").raw) == "false" ||
 		v.at("object").text() == "error" || v.at("type").text() == "error"
 	for _, name := range refusalInside {
 		r.walk(v.at(name), depth+1)
@@ -122,7 +126,8 @@ func (r *refusal) members(v value, depth int) {
 		if wait.kind() == '{' { // as protobuf has it
 			wait = wait.at("seconds")
 		}
-		r.after = cmp.Or(r.after, spanOf(wait.text()), spanOf(v.at(name+"_seconds").text()), spanOf(v.at(name+"_ms").text())/1000)
+		r.after = cmp.Or(r.after, spanOf(wait.text()), spanOf(v.at(name+"_seconds").text()),
+			spanOf(v.at(name+"_ms").text())/1000)
 	}
 	passed := http.Header{} // the headers that OpenRouter got
 	for _, one := range v.at("headers").all {
@@ -133,7 +138,8 @@ func (r *refusal) members(v value, depth int) {
 	r.resets = cmp.Or(r.resets, spanOf(v.at("resets_in_seconds").text()))
 	for _, name := range refusalWords {
 		// That of a choice is an answer.
-		if said := v.at(name); said.kind() == '"' || said.kind() == '{' && v.at("index").raw == nil && v.at("finish_reason").raw == nil {
+		if said := v.at(name); said.kind() == '"' || said.kind() == '{' && v.at("index").raw == nil &&
+			v.at("finish_reason").raw == nil {
 			r.walk(said, depth+1)
 		}
 	}
@@ -163,7 +169,8 @@ func pageWords(page []byte) (words string) {
 	if words != "" && !isHTML.Get().Match(page) {
 		return words
 	}
-	return strings.TrimSuffix("an HTML page, perhaps the login page of a proxy or a network, or base_url is wrong: "+words, ": ")
+	return strings.TrimSuffix("an HTML page, perhaps the login page of a proxy or a network, "+
+		"or base_url is wrong: "+words, ": ")
 }
 
 // refused converts what a provider said into an error. status is that of the answer, or 0 inside a
@@ -173,13 +180,15 @@ func (c *Client) refused(status int, h http.Header, body []byte) error {
 	whole := c.redact(strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD"))
 	words := shorten(c.redact(strings.Join(r.words, ": ")))
 	is := func(words ...string) bool { return slices.Contains(words, r.code) || slices.Contains(words, r.kind) }
-	e := &ProviderError{Status: status, Words: cmp.Or(words, shorten(whole)), After: cmp.Or(retryAfter(h), r.after, askedDelay(words))}
+	e := &ProviderError{Status: status, Words: cmp.Or(words, shorten(whole)),
+		After: cmp.Or(retryAfter(h), r.after, askedDelay(words))}
 	if n, err := strconv.Atoi(r.code); status == 0 && err == nil && n >= 400 && n < 600 {
 		e.Status = n
 	}
 	often := e.Status == http.StatusBadRequest || e.Status == http.StatusForbidden
 	often = often && tooOften.said(text.Head(words, maxLimitWords)+" "+r.code+" "+r.kind)
-	page, final := strings.HasPrefix(whole, "<"), !often && e.Status >= 300 && e.Status < 500 && !slices.Contains(passing, e.Status)
+	page, final := strings.HasPrefix(whole, "<"), !often && e.Status >= 300 && e.Status < 500 &&
+		!slices.Contains(passing, e.Status)
 	e.Elsewhere = often || slices.Contains(elsewhere, e.Status) || is(elsewhereCodes...)
 	switch {
 	case is("usage_limit_reached"):
@@ -208,15 +217,18 @@ const maxLimitWords = 200
 // credit, that the key is not accepted, or that there is no room now; 529 is none of the standard.
 var (
 	elsewhere = []int{
-		http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusTooManyRequests, http.StatusServiceUnavailable, 529,
+		http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusTooManyRequests, http.StatusServiceUnavailable,
+		529,
 	}
 	elsewhereCodes = []string{
-		"insufficient_quota", "rate_limit_exceeded", "server_is_overloaded", "server_overloaded", "overloaded_error", "slow_down",
+		"insufficient_quota", "rate_limit_exceeded", "server_is_overloaded", "server_overloaded", "overloaded_error",
+		"slow_down",
 	}
 )
 
 // passing are the statuses below 500 that a later request need not meet; 498 is Groq's for no room.
-var passing = []int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests, 498}
+var passing = []int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests,
+	498}
 
 // shorten returns as much of a provider's words as anybody reads.
 func shorten(s string) string { return text.Brief(s, 2000) }
@@ -276,8 +288,10 @@ func spanOf(said string) time.Duration {
 }
 
 var (
-	asksToWait = lazyregexp.Regexp{Text: `(?i)\b(?:again|retry|wait|(?:available|allowed) in|resets? (?:in|after)|cool-?down)\b[^.\d]{0,40}` +
-		`(?:(\d+):(\d\d):(\d\d)\b|((?:(?:[\s,]|and\b)*\d+(?:\.\d+)?\s*(?:ms|milliseconds?|h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?))+)(?:[^a-z]|$))`}
+	asksToWait = lazyregexp.Regexp{Text: `(?i)\b(?:again|retry|wait|(?:available|allowed) in|resets? (?:in|after)|` +
+		`cool-?down)\b[^.\d]{0,40}` +
+		`(?:(\d+):(\d\d):(\d\d)\b|((?:(?:[\s,]|and\b)*\d+(?:\.\d+)?\s*(?:ms|milliseconds?|h|hrs?|hours?|m|mins?|` +
+		`minutes?|s|secs?|seconds?))+)(?:[^a-z]|$))`}
 	timeUnit = lazyregexp.Regexp{Text: `(\d+(?:\.\d+)?)\s*(ms|mil|[hms])`}
 )
 

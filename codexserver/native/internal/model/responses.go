@@ -196,7 +196,8 @@ func (a *responsesAnswer) event(e event) (whole bool, err error) {
 			a.from.emit(protocol.WebSearchBegin{CallID: id})
 		case "function_call", "custom_tool_call":
 			c := a.call(id, e)
-			c.custom, c.id, c.name, c.first = kind == "custom_tool_call", item.at("call_id").text(), item.at("name").text(), item.at("arguments").text()
+			c.custom, c.id, c.name, c.first = kind == "custom_tool_call", item.at("call_id").text(),
+				item.at("name").text(), item.at("arguments").text()
 		case "message":
 			a.begun, _ = item.content()
 			a.phase = phaseOf(item)

@@ -18,7 +18,8 @@ const (
 
 // NewRoom returns room for the answers of clients that share it.
 func NewRoom() *slots.Limit {
-	return slots.NewLimit(maxRoom/place, fmt.Sprintf("all answers that come at this moment have more than %%d pieces of %d KiB", place>>10))
+	return slots.NewLimit(maxRoom/place,
+		fmt.Sprintf("all answers that come at this moment have more than %%d pieces of %d KiB", place>>10))
 }
 
 // held is the room that an answer takes.

@@ -35,7 +35,8 @@ const noOutput = "aborted: there is no output of this call. It may have run, in 
 
 // known are the types of items that are sent, besides those of package protocol: what a provider of the Responses API does by
 // itself and says. The other calls and outputs of that API are in pairs, of tools that no request offers.
-var known = []string{"code_interpreter_call", "compaction", "file_search_call", "image_generation_call", "web_search_call"}
+var known = []string{"code_interpreter_call", "compaction", "file_search_call", "image_generation_call",
+	"web_search_call"}
 
 // codexOnly are the types of items that Codex keeps for itself.
 var codexOnly = []string{"ghost_snapshot", "compaction_trigger", "context_compaction", "other"}
@@ -45,7 +46,8 @@ type mender struct {
 	form
 	tools []Tool
 	items []protocol.ResponseItem
-	pairs []int                         // the place of the output of a call, and of the call of an output; -1 without one
+	// the place of the output of a call, and of the call of an output; -1 without one
+	pairs []int
 	used  map[string]bool               // the ids of calls
 	apart map[int]protocol.ResponseItem // outputs that stay at their place
 	first string
@@ -54,7 +56,9 @@ type mender struct {
 
 // history returns what a request says first, and its items, in this form.
 func (f form) history(req *Request) (first string, items []protocol.ResponseItem) {
-	m := mender{form: f, tools: req.Tools, items: req.Items, used: map[string]bool{}, apart: map[int]protocol.ResponseItem{}, first: req.Instructions, out: make([]protocol.ResponseItem, 0, len(req.Items)+1)}
+	m := mender{form: f, tools: req.Tools, items: req.Items, used: map[string]bool{},
+		apart: map[int]protocol.ResponseItem{}, first: req.Instructions,
+		out: make([]protocol.ResponseItem, 0, len(req.Items)+1)}
 	m.pair()
 	for i := 0; i < len(m.items); i++ {
 		begin := i
@@ -173,7 +177,8 @@ func (m *mender) unfinished() {
 
 // remark returns a message about what was left out.
 func remark(what string) protocol.MessageItem {
-	return protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: "[Left out of this conversation: " + what + ".]"}}}
+	return protocol.MessageItem{Role: "user",
+		Content: []protocol.ContentItem{{Type: "input_text", Text: "[Left out of this conversation: " + what + ".]"}}}
 }
 
 // id returns an id that no call before has.
@@ -214,7 +219,8 @@ func (m *mender) fitting(item protocol.ResponseItem, call Call) (_ protocol.Resp
 		one.Name = name
 		if arguments := jsontext.Value(one.Arguments); arguments.Kind() != '{' || !isSendable(arguments) {
 			if said := strings.TrimSpace(one.Arguments); said != "" && said != "null" {
-				remark = "[The arguments of this call were no JSON object. Call the tool again with one. They were:\n" + text.Brief(strings.ToValidUTF8(said, "\uFFFD"), maxQuoted) + "\n]\n"
+				remark = "[The arguments of this call were no JSON object. Call the tool again with one. They were:\n" +
+					text.Brief(strings.ToValidUTF8(said, "\uFFFD"), maxQuoted) + "\n]\n"
 			}
 			one.Arguments = "{}"
 		}
@@ -230,7 +236,8 @@ func (m *mender) fitting(item protocol.ResponseItem, call Call) (_ protocol.Resp
 // a character in an escape is not, and llama.cpp refuses that.
 func isSendable(arguments jsontext.Value) bool {
 	again := jsontext.AllowDuplicateNames(true)
-	return arguments.IsValid(again) || !utf8.Valid(arguments) && jsontext.Value(bytes.ToValidUTF8(arguments, []byte("\uFFFD"))).IsValid(again)
+	return arguments.IsValid(again) || !utf8.Valid(arguments) &&
+		jsontext.Value(bytes.ToValidUTF8(arguments, []byte("\uFFFD"))).IsValid(again)
 }
 
 // fits reports whether each provider takes the name of a tool.
@@ -330,7 +337,8 @@ func fittingPart(part protocol.ContentItem, role string) protocol.ContentItem {
 	case part.Text != "":
 		part = protocol.ContentItem{Type: kind, Text: part.Text}
 	default:
-		part = protocol.ContentItem{Type: kind, Text: "[Left out: " + text.Brief(strings.ToValidUTF8(part.Type, "\uFFFD"), maxName) + "]"}
+		part = protocol.ContentItem{Type: kind, Text: "[Left out: " +
+			text.Brief(strings.ToValidUTF8(part.Type, "\uFFFD"), maxName) + "]"}
 	}
 	return part
 }

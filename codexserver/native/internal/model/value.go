@@ -188,7 +188,8 @@ func (v value) fails() bool {
 	case '0':
 		return string(v.raw) != "0"
 	case '"':
-		return !slices.Contains([]string{"", "0", "none", "null", "ok", "success"}, strings.ToLower(strings.TrimSpace(v.text())))
+		return !slices.Contains([]string{"", "0", "none", "null", "ok", "success"},
+			strings.ToLower(strings.TrimSpace(v.text())))
 	}
 	return slices.ContainsFunc(v.all, value.fails)
 }
@@ -205,7 +206,8 @@ func (v value) word() string {
 	case v.kind() == '{' && len(v.all) == 1 && v.all[0].kind() == '"':
 		return v.all[0].text()
 	}
-	if word := v.text(); v.has() && !slices.Contains([]string{"null", "none"}, strings.ToLower(strings.TrimSpace(word))) {
+	if word := v.text(); v.has() && !slices.Contains([]string{"null", "none"},
+		strings.ToLower(strings.TrimSpace(word))) {
 		return word
 	}
 	return ""
@@ -253,11 +255,14 @@ func (v value) usage() *protocol.TokenUsage {
 		return most
 	}
 	in, out := of(v, "prompt_tokens", "input_tokens"), of(v, "completion_tokens", "output_tokens")
-	u := &protocol.TokenUsage{InputTokens: in, OutputTokens: out, TotalTokens: of(v, "total_tokens"), CachedInputTokens: of(v, "cached_tokens")} // the last is Kimi's
+	// the last is Kimi's
+	u := &protocol.TokenUsage{InputTokens: in, OutputTokens: out, TotalTokens: of(v, "total_tokens"),
+		CachedInputTokens: of(v, "cached_tokens")}
 	if u.TotalTokens == 0 {
 		u.TotalTokens = in + out
 	}
-	for _, name := range []string{"prompt_tokens_details", "input_tokens_details", "completion_tokens_details", "output_tokens_details"} {
+	for _, name := range []string{"prompt_tokens_details", "input_tokens_details", "completion_tokens_details",
+		"output_tokens_details"} {
 		details := v.at(name)
 		u.CachedInputTokens = max(u.CachedInputTokens, of(details, "cached_tokens"))
 		u.ReasoningOutputTokens = max(u.ReasoningOutputTokens, of(details, "reasoning_tokens"))

@@ -26,7 +26,8 @@ func holder(file fs.FileInfo) string {
 	}
 	for line := range strings.Lines(string(locks)) { // such as "1: FLOCK ADVISORY WRITE 71 00:1b:53 0 EOF"
 		fields := strings.Fields(line)
-		if len(fields) < 6 || fields[1] != "FLOCK" || !strings.HasSuffix(fields[5], ":"+strconv.FormatUint(of.Ino, 10)) {
+		if len(fields) < 6 || fields[1] != "FLOCK" ||
+			!strings.HasSuffix(fields[5], ":"+strconv.FormatUint(of.Ino, 10)) {
 			continue
 		}
 		process := filepath.Join("/proc", fields[4])

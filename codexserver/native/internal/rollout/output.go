@@ -31,7 +31,8 @@ func readItem(raw jsontext.Value) (item protocol.ResponseItem, pictures []protoc
 	case "message":
 		return protocol.MessageItem{Role: read.Role, Content: parts(read.Content)}, nil, nil
 	case "function_call":
-		return protocol.FunctionCallItem{Name: read.Name, Arguments: said(read.Arguments), CallID: read.CallID}, nil, nil
+		return protocol.FunctionCallItem{Name: read.Name, Arguments: said(read.Arguments), CallID: read.CallID}, nil,
+			nil
 	case "function_call_output", "custom_tool_call_output":
 	default:
 		return nil, nil, err
@@ -41,7 +42,8 @@ func readItem(raw jsontext.Value) (item protocol.ResponseItem, pictures []protoc
 		switch {
 		case part.Type == "input_image" && part.ImageURL != "":
 			texts = append(texts, "[image: it follows as a picture]")
-			pictures = append(pictures, protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: part.Type, ImageURL: part.ImageURL}}})
+			pictures = append(pictures, protocol.MessageItem{Role: "user",
+				Content: []protocol.ContentItem{{Type: part.Type, ImageURL: part.ImageURL}}})
 		case part.Text != "":
 			texts = append(texts, part.Text)
 		default:

@@ -151,7 +151,8 @@ func (r *reader) parse(n *newest) (items []protocol.ResponseItem) {
 // line reads a line, which is valid only during the call.
 func (r *reader) line(line []byte) error {
 	var l protocol.RolloutLine
-	if err := json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)); err != nil {
+	if err := json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true),
+		jsontext.AllowDuplicateNames(true)); err != nil {
 		return err
 	}
 	payload := jsontext.Value(l.Payload)

@@ -46,7 +46,8 @@ func (r *reader) event(payload jsontext.Value) error {
 		if last != nil {
 			last.Said = true
 		}
-	case `{"type":"token_count"`, `{"type":"task_started"`, `{"type":"task_complete"`, `{"type":"turn_aborted"`, `{"type":"error"`:
+	case `{"type":"token_count"`, `{"type":"task_started"`, `{"type":"task_complete"`, `{"type":"turn_aborted"`,
+		`{"type":"error"`:
 		m, err := protocol.ParseEvent(stdjson.RawMessage(payload))
 		if err != nil {
 			return err

@@ -60,7 +60,8 @@ func best(ctx context.Context, words []string, root string) []protocol.FuzzyFile
 		if !ok {
 			return true
 		}
-		files = append(files, protocol.FuzzyFile{Root: root, Path: file, FileName: path.Base(file), Score: score, Indices: indices})
+		files = append(files, protocol.FuzzyFile{Root: root, Path: file, FileName: path.Base(file), Score: score,
+			Indices: indices})
 		if len(files) == 100*limit {
 			cut()
 		}

@@ -108,7 +108,8 @@ func countsLines(program, word string) bool {
 		return word != "" && strings.Trim(strings.TrimPrefix(word, "+"), digits) == ""
 	}
 	from, to, two := strings.Cut(strings.TrimSuffix(word, "p"), ",")
-	return program == "sed" && strings.HasSuffix(word, "p") && from != "" && strings.Trim(from+to, digits) == "" && two == (to != "")
+	return program == "sed" && strings.HasSuffix(word, "p") && from != "" && strings.Trim(from+to, digits) == "" &&
+		two == (to != "")
 }
 
 // shortPath returns the last part of a path that is not a common name such as src.

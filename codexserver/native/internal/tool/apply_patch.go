@@ -38,7 +38,11 @@ var patchDefinition = model.Tool{
 +a line to add, after a plus
 *** End Patch
 
-It holds any number of file sections. "Move to" and the text behind @@ are optional. An update has one @@ part for each place that it changes, in the order of the file; in each one about three lines that stay go before and after the change, so that the place is found: there are no line numbers. "*** End of File" after a part says that it ends the file. Paths are relative to the working folder. If one part does not fit, nothing is changed.`,
+It holds any number of file sections. "Move to" and the text behind @@ are optional. An update has one @@ part for ` +
+		`each place that it changes, in the order of the file; in each one about three lines that stay go before ` +
+		`and after the change, so that the place is found: there are no line numbers. "*** End of File" after a ` +
+		`part says that it ends the file. Paths are relative to the working folder. If one part does not fit, ` +
+		`nothing is changed.`,
 	Parameters: []byte(`{"type":"object","properties":{
 "input":{"type":"string","description":"The whole text from *** Begin Patch to *** End Patch"}
 },"required":["input"],"additionalProperties":false}`),
@@ -86,7 +90,8 @@ func (t *Turn) patch(ctx context.Context, id, text, dir string) (Result, error) 
 // work returns the working folder for a change of files, or why there may be none.
 func (t *Turn) work(tool, rejected string) (work patch.Folder, refusal string) {
 	if t.box.options.ReadOnly {
-		return work, t.refuse(protocol.Refused{Tool: tool, Reason: rejected + "this conversation must not change files"})
+		return work, t.refuse(protocol.Refused{Tool: tool, Reason: rejected +
+			"this conversation must not change files"})
 	}
 	work, err := t.box.folder(t.Cwd)
 	if err != nil {
@@ -127,7 +132,8 @@ func (b *Toolbox) folder(dir string) (patch.Folder, error) {
 		b.folders[dir] = real
 	}
 	if work.Real != real {
-		return work, fmt.Errorf("the working folder %s was replaced: it led to %s and now leads to %s", dir, work.Real, real)
+		return work, fmt.Errorf("the working folder %s was replaced: it led to %s and now leads to %s", dir, work.Real,
+			real)
 	}
 	return work, nil
 }
@@ -142,7 +148,8 @@ func (a *application) decide(ctx context.Context) (output string, err error) {
 		Policy:  t.ApprovalPolicy,
 		Sandbox: t.SandboxPolicy.Mode,
 		// A write that changes other names of a file may change them anywhere.
-		Inside: err == nil && len(touched) == 0 && len(a.linked) == 0 && len(a.plan.Protected(roots.Paths)) == 0 && a.plan.Within(roots.Paths) && a.plan.All(t.writable),
+		Inside: err == nil && len(touched) == 0 && len(a.linked) == 0 && len(a.plan.Protected(roots.Paths)) == 0 &&
+			a.plan.Within(roots.Paths) && a.plan.All(t.writable),
 	})
 	switch verdict.Action {
 	case decide.Run:
@@ -163,13 +170,15 @@ func (a *application) decide(ctx context.Context) (output string, err error) {
 		for _, path := range a.linked {
 			note(path, "it has other names")
 		}
-		out := t.Host.Ask(ctx, approval.Patch{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes, Why: why})
+		out := t.Host.Ask(ctx, approval.Patch{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd,
+			Once: true, Notes: a.notes, Why: why})
 		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
 			return refusal, err
 		}
 		return a.apply(false, a.plan.Apply)
 	}
-	return t.refuse(protocol.Refused{Changes: a.changes, Reason: strings.Join(append([]string{verdict.Reason}, a.notes...), ". ")}), nil
+	return t.refuse(protocol.Refused{Changes: a.changes,
+		Reason: strings.Join(append([]string{verdict.Reason}, a.notes...), ". ")}), nil
 }
 
 // writable reports whether the user's profile lets commands write a path.
@@ -188,7 +197,8 @@ func linkedNotes(links []string) []string {
 	if more := len(links) - most; more > 0 {
 		shown = append(shown, fmt.Sprintf("%d more", more))
 	}
-	return []string{"A write to " + strings.Join(shown, ", ") + " changes every other name (hard link) of the file too."}
+	return []string{"A write to " + strings.Join(shown, ", ") +
+		" changes every other name (hard link) of the file too."}
 }
 
 // losses returns a sentence about the files that a patch deletes or replaces, for a question that shows its text alone.
@@ -274,7 +284,8 @@ func (a *application) stopped(ctx context.Context) (output string, err error) {
 	t, after := a.turn, decide.AfterDenial(a.turn.ApprovalPolicy)
 	t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the patch: %v", errOutside)})
 	request := approval.Command{
-		CallID: a.id, Command: []string{"apply_patch", a.text}, Cwd: a.dir, Reason: after.Reason, LeavesSandbox: true, Once: true,
+		CallID: a.id, Command: []string{"apply_patch", a.text}, Cwd: a.dir, Reason: after.Reason, LeavesSandbox: true,
+		Once: true,
 	}
 	remarks := append(losses(a.changes), a.notes...)
 	if led := describeLinks(a.plan.Links(), t.Cwd); led != "" {

@@ -90,7 +90,8 @@ func reread(text string, at jsontext.Pointer) string {
 
 // kinds are the JSON types of what arguments are decoded into.
 var kinds = [reflect.UnsafePointer + 1]string{
-	reflect.Slice: "an array", reflect.Struct: "an object", reflect.Float64: "a number", reflect.Int: "a number", reflect.Bool: "true or false", reflect.String: "a string",
+	reflect.Slice: "an array", reflect.Struct: "an object", reflect.Float64: "a number", reflect.Int: "a number",
+	reflect.Bool: "true or false", reflect.String: "a string",
 }
 
 // kindOf describes the expected JSON type, and the one that was found.

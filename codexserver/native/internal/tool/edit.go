@@ -37,7 +37,8 @@ func (t *Turn) write(ctx context.Context, call Call) (Result, error) {
 	return t.change(ctx, call, args.Path, func(before *string) (string, error) {
 		switch {
 		case strings.ContainsRune(args.Content, 0):
-			return "", &fault{what: "content has a NUL byte, so it is not text", next: "make such a file with a program, through shell."}
+			return "", &fault{what: "content has a NUL byte, so it is not text",
+				next: "make such a file with a program, through shell."}
 		case before == nil:
 			return args.Content, nil
 		case *before == args.Content:
@@ -45,9 +46,11 @@ func (t *Turn) write(ctx context.Context, call Call) (Result, error) {
 		}
 		switch seen, fresh := t.box.knows(t.known(args.Path), *before); {
 		case !seen:
-			return "", &fault{what: args.Path + " exists, and you have not read it", next: "read it first and write it then, or change a part of it with edit."}
+			return "", &fault{what: args.Path + " exists, and you have not read it",
+				next: "read it first and write it then, or change a part of it with edit."}
 		case !fresh:
-			return "", &fault{what: args.Path + " has changed since you read it; nothing was written", next: "read it again, then write it, or change a part of it with edit."}
+			return "", &fault{what: args.Path + " has changed since you read it; nothing was written",
+				next: "read it again, then write it, or change a part of it with edit."}
 		}
 		return args.Content, nil
 	})
@@ -55,7 +58,9 @@ func (t *Turn) write(ctx context.Context, call Call) (Result, error) {
 
 // change changes one file as a patch does, if the policy and the user allow it. What the answer to
 // a mistake shows of files is what a call that reads would show without a question.
-func (t *Turn) change(ctx context.Context, call Call, path string, edit func(before *string) (string, error)) (Result, error) {
+func (t *Turn) change(
+	ctx context.Context, call Call, path string, edit func(before *string) (string, error),
+) (Result, error) {
 	work, refusal := t.work(call.Name, "rejected: ")
 	if refusal != "" {
 		return Result{Output: refusal}, nil
@@ -73,7 +78,8 @@ func (t *Turn) change(ctx context.Context, call Call, path string, edit func(bef
 		look = unconfined
 		probe, err := patch.Edit(work, t.Cwd, path, func(*string) (string, error) { return "", nil })
 		if err == nil && !probe.Within(append(roots.Paths, work.Real)) {
-			return Result{Output: "rejected: files outside of the working folder may not be read without a question here\nNext: use shell, so that the user is asked."}, nil
+			return Result{Output: "rejected: files outside of the working folder may not be read without a question " +
+				"here\nNext: use shell, so that the user is asked."}, nil
 		}
 	}
 	var plan *patch.Plan
@@ -101,7 +107,8 @@ func (t *Turn) change(ctx context.Context, call Call, path string, edit func(bef
 	}
 	output, err := a.decide(ctx)
 	if after != "" && !strings.HasSuffix(after, "\n") && strings.HasPrefix(output, "Success") {
-		output += "\nThe file does not end with a newline.\nNext: unless that is intended, call " + call.Name + " again with a newline at the end."
+		output += "\nThe file does not end with a newline.\nNext: unless that is intended, call " + call.Name +
+			" again with a newline at the end."
 	}
 	return Result{Output: output}, err
 }

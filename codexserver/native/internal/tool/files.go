@@ -34,7 +34,8 @@ var fileKinds = []kind{
 "path":{"type":"string","description":"The folder, the working folder by default"},
 "pattern":{"type":"string","description":"Finds the files below the folder that match, such as *.go or src/**/*.ts; ignored files are left out"}
 },"additionalProperties":false}`)}, true, (*Turn).list},
-	{model.Tool{Name: "search", Description: "Finds the lines that match a regular expression, as PATH:LINE:TEXT. Files that git ignores are left out.",
+	{model.Tool{Name: "search", Description: "Finds the lines that match a regular expression, as PATH:LINE:TEXT. " +
+		"Files that git ignores are left out.",
 		Parameters: []byte(`{"type":"object","properties":{
 "pattern":{"type":"string","description":"The regular expression (RE2)"},
 "path":{"type":"string","description":"A folder or file, the working folder by default"},
@@ -181,13 +182,17 @@ func (t *Turn) bound(path string) string {
 // leads into the working folder. Argv is what the user sees of the call. F opens nothing outside of bound,
 // unless that is "". Its error is the answer to the model. Without parsed there are no events of a command, because the
 // call has one of its own.
-func (t *Turn) look(ctx context.Context, call Call, path string, argv []string, parsed *protocol.ParsedCommand, f func(bound string) (string, error)) (Result, error) {
+func (t *Turn) look(
+	ctx context.Context, call Call, path string, argv []string, parsed *protocol.ParsedCommand,
+	f func(bound string) (string, error),
+) (Result, error) {
 	bound := t.bound(path)
 	verdict, look := t.judgeLook(bound != "")
 	if look == nil {
 		bound = ""
 		if verdict.Action != decide.Ask {
-			return Result{Output: t.refuse(protocol.Refused{Command: argv, Reason: verdict.Reason, CallID: call.ID})}, nil
+			return Result{Output: t.refuse(protocol.Refused{Command: argv, Reason: verdict.Reason, CallID: call.ID})},
+				nil
 		}
 		out := t.Host.Ask(ctx, approval.Command{
 			CallID: call.ID, Command: argv, Cwd: t.Cwd, Reason: verdict.Reason, FromEngine: true, Once: true,
@@ -207,7 +212,8 @@ func (t *Turn) look(ctx context.Context, call Call, path string, argv []string, 
 		return Result{}, err
 	}
 	if parsed != nil {
-		t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd, ParsedCmd: []protocol.ParsedCommand{*parsed}, ReadOnly: true})
+		t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd,
+			ParsedCmd: []protocol.ParsedCommand{*parsed}, ReadOnly: true})
 	}
 	var text string
 	err := look(func() (err error) {

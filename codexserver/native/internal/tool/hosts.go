@@ -15,7 +15,8 @@ import (
 )
 
 // unasked is why nobody is asked about a host, by the policy or because nobody can be.
-const unasked = `nobody can be asked here for approvals.hosts, so only a rule such as {host = "…"} in approvals.allow lets a command reach it`
+const unasked = `nobody can be asked here for approvals.hosts, so only a rule such as {host = "…"} in ` +
+	`approvals.allow lets a command reach it`
 
 // maxNotes is how many refused hosts the model reads about.
 const maxNotes = 10
@@ -52,8 +53,10 @@ func (r attempt) online() bool { return r.turn.box.offline || decide.Mentions(do
 
 // downloads are the beginnings of commands that seldom work without the network.
 var downloads = [][]string{
-	{"npm"}, {"npx"}, {"pnpm"}, {"yarn"}, {"bun"}, {"pip"}, {"pip3"}, {"uv"}, {"poetry"}, {"cargo"}, {"gem"}, {"bundle"}, {"composer"}, {"gh"},
-	{"curl"}, {"wget"}, {"go", "get"}, {"go", "install"}, {"go", "mod"}, {"git", "clone"}, {"git", "fetch"}, {"git", "pull"}, {"git", "push"},
+	{"npm"}, {"npx"}, {"pnpm"}, {"yarn"}, {"bun"}, {"pip"}, {"pip3"}, {"uv"}, {"poetry"}, {"cargo"}, {"gem"},
+	{"bundle"}, {"composer"}, {"gh"},
+	{"curl"}, {"wget"}, {"go", "get"}, {"go", "install"}, {"go", "mod"}, {"git", "clone"}, {"git", "fetch"},
+	{"git", "pull"}, {"git", "push"},
 }
 
 // approveHost asks whether the command may reach a host, "" if so, and ends the turn if that is the answer. It is

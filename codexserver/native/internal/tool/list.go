@@ -34,21 +34,23 @@ func (t *Turn) list(ctx context.Context, call Call) (Result, error) {
 	if args.Path == "" {
 		args.Path = "."
 	}
-	return t.look(ctx, call, args.Path, words("list", args.Path, args.Pattern), &protocol.ParsedCommand{Type: "list_files", Cmd: "list " + args.Path, Path: &args.Path}, func(bound string) (string, error) {
-		root, err := t.openFolder(args.Path, bound)
-		if err != nil {
-			return "", err
-		}
-		defer root.Close()
-		if args.Pattern != "" {
-			return find(ctx, root.Name(), args.Pattern)
-		}
-		names, more, err := entries(root)
-		if err != nil {
-			return "", &fault{what: fmt.Sprintf("%s cannot be listed: %v", args.Path, err)}
-		}
-		return shownNames(names, more), nil
-	})
+	return t.look(ctx, call, args.Path, words("list", args.Path, args.Pattern),
+		&protocol.ParsedCommand{Type: "list_files", Cmd: "list " + args.Path, Path: &args.Path},
+		func(bound string) (string, error) {
+			root, err := t.openFolder(args.Path, bound)
+			if err != nil {
+				return "", err
+			}
+			defer root.Close()
+			if args.Pattern != "" {
+				return find(ctx, root.Name(), args.Pattern)
+			}
+			names, more, err := entries(root)
+			if err != nil {
+				return "", &fault{what: fmt.Sprintf("%s cannot be listed: %v", args.Path, err)}
+			}
+			return shownNames(names, more), nil
+		})
 }
 
 // openFolder opens a folder without following links that change meanwhile. It fails if the folder lies outside
@@ -72,7 +74,8 @@ func (t *Turn) openFolder(path, bound string) (*os.Root, error) {
 	}
 	info, err := os.Lstat(real)
 	if err == nil && !info.IsDir() {
-		return nil, &fault{what: path + " is a file, not a folder", next: "use read to see the file, or give its folder."}
+		return nil, &fault{what: path + " is a file, not a folder",
+			next: "use read to see the file, or give its folder."}
 	}
 	var root *os.Root
 	if err == nil {
@@ -176,7 +179,8 @@ func find(ctx context.Context, dir, pattern string) (string, error) {
 	text := strings.Join(names[:min(len(names), maxNamesShown)], "\n") + "\n"
 	switch {
 	case len(names) == 0:
-		text = fmt.Sprintf("no file matches %s\nNext: use a wider pattern such as *NAME*, or list a folder without a pattern.\n", pattern)
+		text = fmt.Sprintf("no file matches %s\nNext: use a wider pattern such as *NAME*, or list a folder without a "+
+			"pattern.\n", pattern)
 	case len(names) > maxNamesShown:
 		text += "(and more; use a narrower pattern or folder)\n"
 	}
@@ -190,7 +194,8 @@ func find(ctx context.Context, dir, pattern string) (string, error) {
 func glob(pattern string) (func(path string) bool, error) {
 	match, err := search.Glob(pattern)
 	if err != nil {
-		return nil, &fault{what: fmt.Sprintf("%q is not a pattern for names: %v", pattern, err), next: `use * for any letters of a name and ** for any folders; a bracket needs its end.`}
+		return nil, &fault{what: fmt.Sprintf("%q is not a pattern for names: %v", pattern, err),
+			next: `use * for any letters of a name and ** for any folders; a bracket needs its end.`}
 	}
 	return match, nil
 }

@@ -87,7 +87,8 @@ func (p plants) disarm(name string) (to string) {
 	dot, base := filepath.Dir(name), filepath.Base(name)
 	_, was := p.before[dot]
 	_, armedBefore := p.before[name]
-	if filepath.Base(dot) != ".git" || !was || armedBefore || !slices.Contains(armed, base) || !slices.Contains(p.roots, filepath.Dir(dot)) {
+	if filepath.Base(dot) != ".git" || !was || armedBefore || !slices.Contains(armed, base) ||
+		!slices.Contains(p.roots, filepath.Dir(dot)) {
 		return ""
 	}
 	root, err := os.OpenRoot(filepath.Dir(dot)) // which follows no link out of it
@@ -179,7 +180,8 @@ func (s *sight) git(at string) {
 }
 
 // gitNames are the lines by which a configuration of git names other files and folders of hooks.
-var gitNames = lazyregexp.Regexp{Text: `(?im)^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hookspath|path)[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t\r]*(?:[#;].*)?$`}
+var gitNames = lazyregexp.Regexp{Text: `(?im)^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hookspath|path)[ \t]*=[ ` +
+	`\t]*"?([^"\n]*?)"?[ \t\r]*(?:[#;].*)?$`}
 
 // named returns what a configuration names below the root: hooks from the working tree, other files from its own folder.
 func (s *sight) named(config, tree string) (all []string) {

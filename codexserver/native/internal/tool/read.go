@@ -33,14 +33,16 @@ func (t *Turn) read(ctx context.Context, call Call) (Result, error) {
 		return Result{Output: err.Error()}, nil
 	}
 	shown := shownRange(args.First, args.Last)
-	return t.look(ctx, call, args.Path, words("read", args.Path, shown), &protocol.ParsedCommand{Type: "read", Cmd: "read " + args.Path, Name: &args.Path}, func(bound string) (string, error) {
-		content, err := t.content(args.Path, bound, isText)
-		if err != nil {
-			return "", err
-		}
-		t.box.sees(t.known(args.Path), content)
-		return numbered(args.Path, content, args.First, args.Last)
-	})
+	return t.look(ctx, call, args.Path, words("read", args.Path, shown),
+		&protocol.ParsedCommand{Type: "read", Cmd: "read " + args.Path, Name: &args.Path},
+		func(bound string) (string, error) {
+			content, err := t.content(args.Path, bound, isText)
+			if err != nil {
+				return "", err
+			}
+			t.box.sees(t.known(args.Path), content)
+			return numbered(args.Path, content, args.First, args.Last)
+		})
 }
 
 func shownRange(first, last *int) string {
@@ -77,7 +79,8 @@ func (t *Turn) content(path, bound string, check func(path, content string) erro
 
 func isText(path, content string) error {
 	if strings.ContainsRune(content, 0) || !utf8.ValidString(content) {
-		return &fault{what: fmt.Sprintf("%s is not UTF-8 text", path), next: "look at it with a program that knows its format, through shell."}
+		return &fault{what: fmt.Sprintf("%s is not UTF-8 text", path),
+			next: "look at it with a program that knows its format, through shell."}
 	}
 	return nil
 }
@@ -97,7 +100,8 @@ func (t *Turn) explain(path string, err error) error {
 	case errors.As(err, &kind):
 		return &fault{what: fmt.Sprintf("%s: %v", path, kind), next: "give the path of a regular file."}
 	case errors.As(err, &size):
-		return &fault{what: fmt.Sprintf("%s is too large: it has more than %d bytes", path, size.Max), next: "use search on it, or shell with sed -n '1,100p'."}
+		return &fault{what: fmt.Sprintf("%s is too large: it has more than %d bytes", path, size.Max),
+			next: "use search on it, or shell with sed -n '1,100p'."}
 	case errors.Is(err, patch.ErrProc):
 		return &fault{what: path + " is in /proc, which this tool does not read or change", next: "use shell."}
 	case errors.As(err, new(*permission.DeniedError)):
@@ -125,9 +129,11 @@ func numbered(path, content string, first, last *int) (string, error) {
 	case from < 1 || last != nil && to < 1:
 		return "", &fault{what: "lines are counted from 1", next: fmt.Sprintf("%s; ask for lines from 1 on.", has)}
 	case from > len(lines):
-		return "", &fault{what: fmt.Sprintf("first_line %d is behind the end: %s", from, has), next: "ask for lines within it."}
+		return "", &fault{what: fmt.Sprintf("first_line %d is behind the end: %s", from, has),
+			next: "ask for lines within it."}
 	case to < from:
-		return "", &fault{what: fmt.Sprintf("last_line %d is before first_line %d", to, from), next: fmt.Sprintf("%s; ask for a range within it.", has)}
+		return "", &fault{what: fmt.Sprintf("last_line %d is before first_line %d", to, from),
+			next: fmt.Sprintf("%s; ask for a range within it.", has)}
 	}
 	asked := min(to, len(lines))
 	to = min(asked, from+maxLines-1)
@@ -142,7 +148,8 @@ func numbered(path, content string, first, last *int) (string, error) {
 	}
 	var notes []string
 	if at <= asked {
-		notes = append(notes, fmt.Sprintf("lines %d to %d of %d; read on with first_line %d", from, at-1, len(lines), at))
+		notes = append(notes, fmt.Sprintf("lines %d to %d of %d; read on with first_line %d", from, at-1, len(lines),
+			at))
 	} else if last != nil && *last > len(lines) {
 		notes = append(notes, has)
 	}

@@ -25,9 +25,11 @@ func (r replacement) apply(content string) (string, error) {
 	}
 	switch {
 	case r.Old == "":
-		return "", &fault{what: "old is empty", next: "give in old a line beside the place and repeat it in new; write makes a whole file."}
+		return "", &fault{what: "old is empty",
+			next: "give in old a line beside the place and repeat it in new; write makes a whole file."}
 	case r.Old == r.New:
-		return "", &fault{what: "old and new are the same, so nothing would change", next: "give the changed text in new."}
+		return "", &fault{what: "old and new are the same, so nothing would change",
+			next: "give the changed text in new."}
 	case strings.ContainsRune(r.New, 0):
 		return "", &fault{what: "new has a NUL byte, so it is not text", next: "leave it out."}
 	}
@@ -38,7 +40,8 @@ func (r replacement) apply(content string) (string, error) {
 		return "", r.several(content, n)
 	}
 	if n := int64(strings.Count(content, r.Old)); int64(len(content))+n*int64(len(r.New)-len(r.Old)) > maxWritten {
-		return "", &fault{what: fmt.Sprintf("%s would be too large: more than %d bytes", r.Path, maxWritten), next: "make it with a program, through shell."}
+		return "", &fault{what: fmt.Sprintf("%s would be too large: more than %d bytes", r.Path, maxWritten),
+			next: "make it with a program, through shell."}
 	}
 	return strings.ReplaceAll(content, r.Old, r.New), nil
 }
@@ -60,7 +63,8 @@ func (r replacement) several(content string, n int) error {
 	return &fault{
 		what:   fmt.Sprintf("old is in %s %d times, so it is not clear which to replace", r.Path, n),
 		quotes: "It begins in the lines " + strings.Join(lines, ", ") + map[bool]string{true: ", …"}[n > len(lines)],
-		next:   "add lines before or after to old, and to new, until it is unique; or set all to true to replace every one.",
+		next: "add lines before or after to old, and to new, until it is unique; or set all to true to replace " +
+			"every one.",
 	}
 }
 
@@ -73,7 +77,8 @@ func (r replacement) absent(content string) error {
 	lines := splitLines(content)
 	if at, n := sameBut(lines, splitLines(strings.TrimSpace(r.Old))); n > 0 {
 		f.what += fmt.Sprintf(": only blanks, tabs or line ends differ from line %d on. The file has", at)
-		f.quotes, f.next = strings.Join(lines[at-1:at-1+n], "\n"), "copy these lines exactly, with their tabs and blanks."
+		f.quotes, f.next = strings.Join(lines[at-1:at-1+n], "\n"),
+			"copy these lines exactly, with their tabs and blanks."
 		return f
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(r.Old), "\n")

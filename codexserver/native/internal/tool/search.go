@@ -40,36 +40,38 @@ func (t *Turn) search(ctx context.Context, call Call) (Result, error) {
 		return Result{Output: err.Error()}, nil
 	}
 	s.permitted = t.permitted()
-	return t.look(ctx, call, args.Path, words("search", args.Pattern, args.Path, args.Files), &protocol.ParsedCommand{Type: "search", Cmd: "search " + args.Pattern, Query: &args.Pattern, Path: &args.Path}, func(bound string) (string, error) {
-		path, err := t.near(args.Path)
-		if err != nil {
-			return "", &fault{what: err.Error()}
-		}
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			content, err := t.content(args.Path, bound, isText)
+	return t.look(ctx, call, args.Path, words("search", args.Pattern, args.Path, args.Files),
+		&protocol.ParsedCommand{Type: "search", Cmd: "search " + args.Pattern, Query: &args.Pattern, Path: &args.Path},
+		func(bound string) (string, error) {
+			path, err := t.near(args.Path)
+			if err != nil {
+				return "", &fault{what: err.Error()}
+			}
+			if info, err := os.Stat(path); err == nil && !info.IsDir() {
+				content, err := t.content(args.Path, bound, isText)
+				if err != nil {
+					return "", err
+				}
+				s.lines(args.Path, content)
+				return s.text(), nil
+			}
+			root, err := t.openFolder(args.Path, bound)
 			if err != nil {
 				return "", err
 			}
-			s.lines(args.Path, content)
-			return s.text(), nil
-		}
-		root, err := t.openFolder(args.Path, bound)
-		if err != nil {
-			return "", err
-		}
-		defer root.Close()
-		prefix := filepath.ToSlash(filepath.Clean(args.Path)) + "/"
-		if prefix == "./" {
-			prefix = ""
-		}
-		s.cut = walkFiles(ctx, root.Name(), func(path string) bool {
-			if s.match(path) {
-				s.file(root, prefix, path)
+			defer root.Close()
+			prefix := filepath.ToSlash(filepath.Clean(args.Path)) + "/"
+			if prefix == "./" {
+				prefix = ""
 			}
-			return s.hits < maxHits && s.read < maxSearchedAll
-		}) == maxWalked || s.read >= maxSearchedAll
-		return s.text(), nil
-	})
+			s.cut = walkFiles(ctx, root.Name(), func(path string) bool {
+				if s.match(path) {
+					s.file(root, prefix, path)
+				}
+				return s.hits < maxHits && s.read < maxSearchedAll
+			}) == maxWalked || s.read >= maxSearchedAll
+			return s.text(), nil
+		})
 }
 
 // searcher is one search.
@@ -97,7 +99,8 @@ func newSearcher(pattern, files string) (*searcher, error) {
 		}
 		return nil, &fault{
 			what: fmt.Sprintf("pattern: not a regular expression of RE2: %s", why),
-			next: fmt.Sprintf("put a backslash before each of ( ) [ ] { } . * + ? that means itself; for the literal text use %q.", regexp.QuoteMeta(pattern)),
+			next: fmt.Sprintf("put a backslash before each of ( ) [ ] { } . * + ? that means itself; for the literal "+
+				"text use %q.", regexp.QuoteMeta(pattern)),
 		}
 	}
 	if files != "" {
@@ -165,13 +168,15 @@ func (s *searcher) lines(path, content string) {
 func (s *searcher) text() string {
 	text := s.found.String()
 	if s.hits == 0 {
-		text = fmt.Sprintf("no line matches %s\nNext: search for a shorter text, or with (?i) before it to ignore case.\n", s.expression)
+		text = fmt.Sprintf("no line matches %s\nNext: search for a shorter text, or with (?i) before it to ignore "+
+			"case.\n", s.expression)
 	}
 	if s.hits == maxHits {
 		text += "(and perhaps more; use a narrower pattern, folder or files)\n"
 	}
 	if s.skipped > 0 {
-		text += fmt.Sprintf("(%s left out: over %d bytes, not text, or not readable)\n", count(s.skipped, "file"), maxSearched)
+		text += fmt.Sprintf("(%s left out: over %d bytes, not text, or not readable)\n", count(s.skipped, "file"),
+			maxSearched)
 	}
 	if s.cut {
 		text += "(not all files were searched; name a folder below)\n"

@@ -33,9 +33,11 @@ func (b *Toolbox) shellDefinition() model.Tool {
 	if b.line[0] == "sh" {
 		line += ", because there is no bash"
 	}
-	description := "Runs one program in the working folder and returns its output and exit code. It gets no input and no terminal. What it starts in the sandbox ends with it: start a server and ask it in one command."
+	description := "Runs one program in the working folder and returns its output and exit code. It gets no input " +
+		"and no terminal. What it starts in the sandbox ends with it: start a server and ask it in one command."
 	if b.options.Hosts != nil {
-		description += " With the sandbox mode workspace-write, programs reach hosts by HTTPS if the user allows each of them: leave the sandbox for nothing that needs only that."
+		description += " With the sandbox mode workspace-write, programs reach hosts by HTTPS if the user allows " +
+			"each of them: leave the sandbox for nothing that needs only that."
 	}
 	return model.Tool{
 		Name:        "shell",
@@ -46,7 +48,8 @@ func (b *Toolbox) shellDefinition() model.Tool {
 "timeout_ms":{"type":"number","description":"Milliseconds after which it is stopped, %d by default, at most %d"},
 "with_escalated_permissions":{"type":"boolean","description":"True to ask the user to let it run outside the sandbox"},
 "justification":{"type":"string","description":"With with_escalated_permissions: one sentence for the user that says why"}
-},"required":["command"],"additionalProperties":false}`, line, b.options.timeout().Milliseconds(), b.options.maxTimeout().Milliseconds()),
+},"required":["command"],"additionalProperties":false}`,
+			line, b.options.timeout().Milliseconds(), b.options.maxTimeout().Milliseconds()),
 	}
 }
 
@@ -193,7 +196,8 @@ func (t *Turn) attempt(id string, args shellArguments) (attempt, error) {
 		return attempt{}, &argumentError{"workdir", err.Error()}
 	}
 	// The user sees and approves the real folder, not a link to it.
-	r := attempt{turn: t, id: id, dir: paths.Real(dir), named: dir, shellArguments: args, argv: args.Command, env: t.box.options.Environ}
+	r := attempt{turn: t, id: id, dir: paths.Real(dir), named: dir, shellArguments: args, argv: args.Command,
+		env: t.box.options.Environ}
 	if shell := t.box.options.Shell; shell != "" { // it reads its profile and then executes the command
 		r.argv = append([]string{shell, "-lc", `exec "$@"`, shell}, args.Command...)
 	}
@@ -329,7 +333,8 @@ func (r attempt) decide(ctx context.Context) (output string, err error) {
 	case (action == decide.Run) != (c == nil):
 		return "", errors.New("a command has a sandbox that the policy does not want, or lacks one")
 	case r.person():
-		if _, refusal, err := r.ask(ctx, "a rule of the user asks about this command"+ifApproved[action], action, false); err != nil || refusal != "" {
+		if _, refusal, err := r.ask(ctx, "a rule of the user asks about this command"+ifApproved[action], action,
+			false); err != nil || refusal != "" {
 			return refusal, err
 		}
 	}
@@ -338,7 +343,8 @@ func (r attempt) decide(ctx context.Context) (output string, err error) {
 	case r.isCheck:
 		after = decide.AfterCheck(r.turn.ApprovalPolicy)
 	case action == decide.RunReadOnly:
-		after = decide.Verdict{Reason: "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"}
+		after = decide.Verdict{Reason: "it ran in the read-only sandbox without network, which stopped it; the user " +
+			"is asked about commands that are not known to be safe"}
 	case r.turn.box.session[r.key()]:
 		after = decide.Verdict{Action: decide.Ask, Reason: stoppedInside}
 	}
@@ -362,7 +368,9 @@ const stoppedInside = "the sandbox stopped the command, which was allowed only i
 
 // ask asks whether the command may run. Then is what an approval allows, where Ask means outside the
 // sandbox. Confined is true if it may run only in the sandbox, and refusal is "" if it may run.
-func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, confinable bool) (confined bool, refusal string, err error) {
+func (r *attempt) ask(
+	ctx context.Context, reason string, then decide.Action, confinable bool,
+) (confined bool, refusal string, err error) {
 	o := &r.turn.box.options
 	full := r.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess
 	leaves := then == decide.Ask || then == decide.Run
@@ -373,7 +381,8 @@ func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, co
 		// Where the sandbox cannot hold the command, an approval that lasts would let it out again.
 		Once: r.person() || !full && !confinable,
 	}
-	if p := r.turn.SandboxPolicy; req.LeavesSandbox && p.Mode == protocol.SandboxWorkspaceWrite && !p.NetworkAccess && r.online() {
+	if p := r.turn.SandboxPolicy; req.LeavesSandbox && p.Mode == protocol.SandboxWorkspaceWrite && !p.NetworkAccess &&
+		r.online() {
 		req.Tip = o.HostsTip
 	}
 	shown := run.HoldFolders(r.dir)
@@ -412,7 +421,8 @@ func (r *attempt) leave(named []string) (err error) {
 			env = append(env, name+"="+value)
 		}
 	}
-	r.argv, r.env, err = o.Programs.Outside(r.Command, commands, r.dir, env, slices.Concat(named, o.Set), r.turn.asked()...)
+	r.argv, r.env, err = o.Programs.Outside(r.Command, commands, r.dir, env, slices.Concat(named, o.Set),
+		r.turn.asked()...)
 	for _, entry := range client {
 		if name, value, _ := strings.Cut(entry, "="); value != "" && run.Value(r.env, name) == "" {
 			r.withheld = append(r.withheld, name)
@@ -477,7 +487,8 @@ func (r attempt) start(ctx context.Context, c Confinement, after decide.Verdict)
 		return modelOutput(*res), nil
 	}
 	emit := r.turn.Host.Emit
-	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, run.FormatOutput(res.Stderr))})
+	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s",
+		res.ExitCode, run.FormatOutput(res.Stderr))})
 	if _, refusal, err := r.ask(ctx, after.Reason, decide.Ask, false); err != nil || refusal != "" {
 		return refusal, err
 	}
@@ -518,7 +529,8 @@ func (r attempt) exec(ctx context.Context, c Confinement) (result *run.Result, o
 	}
 	ctx, network := r.onHosts(ctx, c, &spec)
 	t.Host.Emit(protocol.ExecCommandBegin{
-		CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command), ReadOnly: c != nil && c.ReadOnly(),
+		CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command), ReadOnly: c != nil &&
+			c.ReadOnly(),
 	})
 	res, err := o.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
 		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
@@ -548,7 +560,8 @@ func (r attempt) exec(ctx context.Context, c Confinement) (result *run.Result, o
 		return nil, "execution error: " + start.Error(), nil
 	}
 	if res.ExitCode != 0 && len(r.withheld) > 0 {
-		note(&res, "a rule of the user let it run outside the sandbox without these variables, which env of the rule can name: "+few(r.withheld, 100))
+		note(&res, "a rule of the user let it run outside the sandbox without these variables, which env of the rule "+
+			"can name: "+few(r.withheld, 100))
 	}
 	for _, words := range planted {
 		note(&res, words)
@@ -560,7 +573,8 @@ func (r attempt) exec(ctx context.Context, c Confinement) (result *run.Result, o
 	t.ran, t.stopped = true, refused
 	most := o.maxTimeout()
 	switch {
-	case (res.ExitCode == 127 || noProgram.Get().MatchString(res.Aggregated)) && slices.ContainsFunc(r.Command, func(word string) bool { return strings.Contains(word, "apply_patch") }):
+	case (res.ExitCode == 127 || noProgram.Get().MatchString(res.Aggregated)) &&
+		slices.ContainsFunc(r.Command, func(word string) bool { return strings.Contains(word, "apply_patch") }):
 		note(&res, `apply_patch is no program, and the patch was not applied: call it alone, as ["apply_patch", PATCH]`)
 	case r.lowered:
 		note(&res, fmt.Sprintf("timeout_ms was lowered to %d, the most that is allowed", most.Milliseconds()))
@@ -595,5 +609,6 @@ func modelOutput(r run.Result) string {
 	if err != nil { // only for invalid UTF-8, which a Result does not have
 		output = []byte(`""`)
 	}
-	return fmt.Sprintf(`{"output":%s,"metadata":{"exit_code":%d,"duration_seconds":%.1f}}`, output, r.ExitCode, r.Duration.Seconds())
+	return fmt.Sprintf(`{"output":%s,"metadata":{"exit_code":%d,"duration_seconds":%.1f}}`, output, r.ExitCode,
+		r.Duration.Seconds())
 }

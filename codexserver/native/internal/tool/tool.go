@@ -170,7 +170,8 @@ type Toolbox struct {
 
 // New makes a conversation's tools.
 func New(o Options) *Toolbox {
-	return &Toolbox{options: o, line: run.LineShell(runtime.GOOS, o.Environ), session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
+	return &Toolbox{options: o, line: run.LineShell(runtime.GOOS, o.Environ), session: map[string]bool{},
+		folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
 }
 
 // kind is a tool.
@@ -188,7 +189,8 @@ func (b *Toolbox) kinds() []kind {
 		kinds = append(kinds, fileKinds...)
 	}
 	return append(kinds,
-		kind{planDefinition, o.PlanTool, (*Turn).updatePlan}, kind{patchDefinition, o.PatchTool, (*Turn).applyPatch}, kind{imageDefinition, o.ImageTool, (*Turn).viewImage})
+		kind{planDefinition, o.PlanTool, (*Turn).updatePlan}, kind{patchDefinition, o.PatchTool, (*Turn).applyPatch},
+		kind{imageDefinition, o.ImageTool, (*Turn).viewImage})
 }
 
 // Offer returns the definitions of the tools for the model, if it is another one than the options are

@@ -42,14 +42,16 @@ func start(ctx context.Context, task string) error {
 
 // run hands over a task and prints the answer. The person at in and out answers questions.
 func run(ctx context.Context, e engine.Engine, task string, in io.Reader, out io.Writer) (err error) {
-	client := mcp.NewClient(&mcp.Implementation{Name: "inprocess-example", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: person(in, out)})
+	client := mcp.NewClient(&mcp.Implementation{Name: "inprocess-example", Version: "1"},
+		&mcp.ClientOptions{ElicitationHandler: person(in, out)})
 	transport := &gosdkmcp.Transport{Server: codexserver.New(e, nil)}
 	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "codex", Arguments: map[string]any{"prompt": task, "approval-policy": "untrusted"}})
+	result, err := session.CallTool(ctx,
+		&mcp.CallToolParams{Name: "codex", Arguments: map[string]any{"prompt": task, "approval-policy": "untrusted"}})
 	if err != nil {
 		return err
 	}
@@ -57,7 +59,8 @@ func run(ctx context.Context, e engine.Engine, task string, in io.Reader, out io
 		return errors.New("the task failed, or was stopped")
 	}
 	content, _ := result.StructuredContent.(map[string]any)
-	_, err = fmt.Fprintln(out, elicit.ShowText(fmt.Sprint(content["content"]))) // what a model wrote cannot control the terminal
+	// what a model wrote cannot control the terminal
+	_, err = fmt.Fprintln(out, elicit.ShowText(fmt.Sprint(content["content"])))
 	return err
 }
 

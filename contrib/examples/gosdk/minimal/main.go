@@ -18,12 +18,14 @@ func main() {
 
 func newServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "minimal", Version: "1"}, nil)
-	mcp.AddTool(s, &mcp.Tool{Name: "launch"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-		answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Launch it?", RequestedSchema: &jsonschema.Schema{Type: "object"}})
-		if err != nil {
-			return nil, nil, err
-		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer.Action}}}, nil, nil
-	})
+	mcp.AddTool(s, &mcp.Tool{Name: "launch"},
+		func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			answer, err := r.Session.Elicit(ctx,
+				&mcp.ElicitParams{Message: "Launch it?", RequestedSchema: &jsonschema.Schema{Type: "object"}})
+			if err != nil {
+				return nil, nil, err
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer.Action}}}, nil, nil
+		})
 	return s
 }

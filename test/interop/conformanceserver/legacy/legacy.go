@@ -46,32 +46,39 @@ func (f *features) mux() *jsonrpc.Mux {
 	mcptypes.Ping.Handle(m, func(context.Context, *mcptypes.PingRequestParams) (*mcptypes.EmptyResult, error) {
 		return &mcptypes.EmptyResult{}, nil
 	})
-	mcptypes.LoggingSetLevel.Handle(m, func(_ context.Context, p *mcptypes.SetLevelRequestParams) (*mcptypes.EmptyResult, error) {
+	mcptypes.LoggingSetLevel.Handle(m, func(_ context.Context,
+		p *mcptypes.SetLevelRequestParams) (*mcptypes.EmptyResult, error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.level = p.Level
 		return &mcptypes.EmptyResult{}, nil
 	})
-	mcptypes.CompletionComplete.Handle(m, func(_ context.Context, p *mcptypes.CompleteRequestParams) (*mcptypes.CompleteResult, error) {
-		return &mcptypes.CompleteResult{Completion: mcptypes.CompleteResultCompletion{Values: []string{p.Argument.Value + "ing"}}}, nil
-	})
+	mcptypes.CompletionComplete.Handle(m,
+		func(_ context.Context, p *mcptypes.CompleteRequestParams) (*mcptypes.CompleteResult, error) {
+			completion := mcptypes.CompleteResultCompletion{Values: []string{p.Argument.Value + "ing"}}
+			return &mcptypes.CompleteResult{Completion: completion}, nil
+		})
 	mcptypes.ToolsList.Handle(m, listTools)
 	mcptypes.ToolsCall.Handle(m, f.callTool)
 	mcptypes.ResourcesList.Handle(m, listResources)
 	mcptypes.ResourcesTemplatesList.Handle(m, listTemplates)
 	mcptypes.ResourcesRead.Handle(m, readResource)
-	mcptypes.ResourcesSubscribe.Handle(m, func(_ context.Context, p *mcptypes.SubscribeRequestParams) (*mcptypes.EmptyResult, error) {
-		return f.subscribe(p.URI, true)
-	})
-	mcptypes.ResourcesUnsubscribe.Handle(m, func(_ context.Context, p *mcptypes.UnsubscribeRequestParams) (*mcptypes.EmptyResult, error) {
-		return f.subscribe(p.URI, false)
-	})
+	mcptypes.ResourcesSubscribe.Handle(m,
+		func(_ context.Context, p *mcptypes.SubscribeRequestParams) (*mcptypes.EmptyResult, error) {
+			return f.subscribe(p.URI, true)
+		})
+	mcptypes.ResourcesUnsubscribe.Handle(m,
+		func(_ context.Context, p *mcptypes.UnsubscribeRequestParams) (*mcptypes.EmptyResult, error) {
+			return f.subscribe(p.URI, false)
+		})
 	mcptypes.PromptsList.Handle(m, listPrompts)
 	mcptypes.PromptsGet.Handle(m, getPrompt)
 	return m
 }
 
-func (f *features) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
+func (f *features) initialize(
+	_ context.Context, p *mcptypes.InitializeRequestParams,
+) (*mcptypes.InitializeResult, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.client = elicit.Client{Capabilities: p.Capabilities, ProtocolVersion: p.ProtocolVersion, Name: p.ClientInfo.Name}

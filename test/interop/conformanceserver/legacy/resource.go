@@ -26,7 +26,9 @@ func listResources(context.Context, *mcptypes.ListResourcesRequestParams) (*mcpt
 	}}, nil
 }
 
-func listTemplates(context.Context, *mcptypes.ListResourceTemplatesRequestParams) (*mcptypes.ListResourceTemplatesResult, error) {
+func listTemplates(
+	context.Context, *mcptypes.ListResourceTemplatesRequestParams,
+) (*mcptypes.ListResourceTemplatesResult, error) {
 	return &mcptypes.ListResourceTemplatesResult{ResourceTemplates: []mcptypes.ResourceTemplate{
 		{URITemplate: "test://template/{id}/data", Name: "template", MimeType: new("application/json")},
 	}}, nil
@@ -38,7 +40,8 @@ func readResource(_ context.Context, p *mcptypes.ReadResourceRequestParams) (*mc
 	switch {
 	case isTemplate:
 		id = strings.TrimSuffix(id, "/data")
-		content = &mcptypes.TextResourceContents{URI: p.URI, MimeType: new("application/json"), Text: fmt.Sprintf(`{"id":%q}`, id)}
+		content = &mcptypes.TextResourceContents{URI: p.URI, MimeType: new("application/json"),
+			Text: fmt.Sprintf(`{"id":%q}`, id)}
 	case p.URI == "test://static-text":
 		content = &mcptypes.TextResourceContents{URI: p.URI, MimeType: new("text/plain"), Text: "a text"}
 	case p.URI == "test://static-binary":
@@ -54,8 +57,9 @@ func listPrompts(context.Context, *mcptypes.ListPromptsRequestParams) (*mcptypes
 		{Name: "test_simple_prompt", Description: new("a prompt")},
 		{Name: "test_prompt_with_arguments", Description: new("with arguments"), Arguments: []mcptypes.PromptArgument{
 			{Name: "arg1", Required: new(true)}, {Name: "arg2", Required: new(true)}}},
-		{Name: "test_prompt_with_embedded_resource", Description: new("with a resource"), Arguments: []mcptypes.PromptArgument{
-			{Name: "resourceUri", Required: new(true)}}},
+		{Name: "test_prompt_with_embedded_resource", Description: new("with a resource"),
+			Arguments: []mcptypes.PromptArgument{
+				{Name: "resourceUri", Required: new(true)}}},
 		{Name: "test_prompt_with_image", Description: new("with a picture")},
 	}}, nil
 }
@@ -74,5 +78,6 @@ func getPrompt(_ context.Context, p *mcptypes.GetPromptRequestParams) (*mcptypes
 	default:
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no prompt %q", p.Name)
 	}
-	return &mcptypes.GetPromptResult{Messages: []mcptypes.PromptMessage{{Role: mcptypes.RoleUser, Content: content}}}, nil
+	return &mcptypes.GetPromptResult{Messages: []mcptypes.PromptMessage{{Role: mcptypes.RoleUser, Content: content}}},
+		nil
 }

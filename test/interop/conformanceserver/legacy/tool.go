@@ -23,7 +23,8 @@ var image = &mcptypes.ImageContent{Data: png, MimeType: "image/png"}
 func text(s string) mcptypes.ContentBlock { return &mcptypes.TextContent{Text: s} }
 
 func embedded(uri, mime, content string) mcptypes.ContentBlock {
-	return &mcptypes.EmbeddedResource{Resource: &mcptypes.TextResourceContents{URI: uri, MimeType: &mime, Text: content}}
+	return &mcptypes.EmbeddedResource{Resource: &mcptypes.TextResourceContents{URI: uri, MimeType: &mime,
+		Text: content}}
 }
 
 // SchemaTool is the tool whose [Schema] must reach the client as it is, in every version.
@@ -40,12 +41,13 @@ const Schema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type"
 
 // fixed are the tools that always say the same.
 var fixed = map[string][]mcptypes.ContentBlock{
-	"test_simple_text":            {text("a text")},
-	"test_image_content":          {image},
-	"test_audio_content":          {&mcptypes.AudioContent{Data: wav, MimeType: "audio/wav"}},
-	"test_embedded_resource":      {embedded("test://embedded-resource", "text/plain", "an embedded text")},
-	"test_multiple_content_types": {text("several"), image, embedded("test://mixed", "application/json", `{"test":"data"}`)},
-	SchemaTool:                    {text("its input schema is what matters")},
+	"test_simple_text":       {text("a text")},
+	"test_image_content":     {image},
+	"test_audio_content":     {&mcptypes.AudioContent{Data: wav, MimeType: "audio/wav"}},
+	"test_embedded_resource": {embedded("test://embedded-resource", "text/plain", "an embedded text")},
+	"test_multiple_content_types": {text("several"), image,
+		embedded("test://mixed", "application/json", `{"test":"data"}`)},
+	SchemaTool: {text("its input schema is what matters")},
 }
 
 // forms are the tools that show a form.
@@ -67,22 +69,26 @@ var forms = map[string]json.RawMessage{
 }
 
 // active are the tools that do something.
-var active = map[string]func(*features, context.Context, *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error){
+var active = map[string]func(*features, context.Context, *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult,
+	error){
 	"test_tool_with_logging":  (*features).log,
 	"test_tool_with_progress": (*features).progress,
 	"test_sampling":           (*features).sample,
 	"test_reconnection":       (*features).log, // its stream begins with an event
-	"test_error_handling": func(*features, context.Context, *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
+	"test_error_handling": func(*features, context.Context, *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult,
+		error) {
 		return &mcptypes.CallToolResult{Content: mcptypes.Text("fails, as it should"), IsError: new(true)}, nil
 	},
 }
 
 func listTools(context.Context, *mcptypes.ListToolsRequestParams) (*mcptypes.ListToolsResult, error) {
 	var r mcptypes.ListToolsResult
-	names := slices.Concat(slices.Collect(maps.Keys(fixed)), slices.Collect(maps.Keys(forms)), slices.Collect(maps.Keys(active)))
+	names := slices.Concat(slices.Collect(maps.Keys(fixed)), slices.Collect(maps.Keys(forms)),
+		slices.Collect(maps.Keys(active)))
 	slices.Sort(names)
 	for _, name := range names {
-		tool := mcptypes.Tool{Name: name, Description: new("tests " + name), InputSchema: json.RawMessage(`{"type":"object"}`)}
+		tool := mcptypes.Tool{Name: name, Description: new("tests " + name),
+			InputSchema: json.RawMessage(`{"type":"object"}`)}
 		if name == SchemaTool {
 			tool.InputSchema = json.RawMessage(Schema)
 		}
@@ -105,7 +111,9 @@ func (f *features) callTool(ctx context.Context, p *mcptypes.CallToolRequestPara
 }
 
 // ask shows a form and returns what was decided.
-func (f *features) ask(ctx context.Context, p *mcptypes.CallToolRequestParams, form json.RawMessage) (*mcptypes.CallToolResult, error) {
+func (f *features) ask(
+	ctx context.Context, p *mcptypes.CallToolRequestParams, form json.RawMessage,
+) (*mcptypes.CallToolResult, error) {
 	f.mu.Lock()
 	asker := elicit.NewAsker(f.peer, f.client, nil)
 	f.mu.Unlock()
@@ -125,7 +133,8 @@ func (f *features) log(ctx context.Context, _ *mcptypes.CallToolRequestParams) (
 		id, _ := ctx.Value(requestKey{}).(jsonrpc.ID)
 		meta := map[string]json.RawMessage{"requestId": id.AppendJSON(nil)} // the call's own stream takes it
 		for _, what := range []string{"started", "processing", "completed"} {
-			params := &mcptypes.LoggingMessageNotificationParams{Meta: meta, Level: mcptypes.LoggingLevelInfo, Data: fmt.Appendf(nil, "%q", what)}
+			params := &mcptypes.LoggingMessageNotificationParams{Meta: meta, Level: mcptypes.LoggingLevelInfo,
+				Data: fmt.Appendf(nil, "%q", what)}
 			if err := mcptypes.NotificationsMessage.Notify(ctx, f.peer, params); err != nil {
 				return nil, err
 			}
@@ -138,7 +147,8 @@ func (f *features) log(ctx context.Context, _ *mcptypes.CallToolRequestParams) (
 func (f *features) progress(ctx context.Context, p *mcptypes.CallToolRequestParams) (*mcptypes.CallToolResult, error) {
 	if p.Meta != nil && p.Meta.ProgressToken != nil {
 		for _, done := range []float64{0, 50, 100} {
-			params := &mcptypes.ProgressNotificationParams{ProgressToken: *p.Meta.ProgressToken, Progress: done, Total: new(100.0)}
+			params := &mcptypes.ProgressNotificationParams{ProgressToken: *p.Meta.ProgressToken, Progress: done,
+				Total: new(100.0)}
 			if err := mcptypes.NotificationsProgress.Notify(ctx, f.peer, params); err != nil {
 				return nil, err
 			}
@@ -155,7 +165,8 @@ func (f *features) sample(ctx context.Context, p *mcptypes.CallToolRequestParams
 	}
 	answer, err := mcptypes.SamplingCreateMessage.Call(ctx, f.peer, &mcptypes.CreateMessageRequestParams{
 		MaxTokens: 100,
-		Messages:  []mcptypes.SamplingMessage{{Role: mcptypes.RoleUser, Content: &mcptypes.TextContent{Text: arguments.Prompt}}},
+		Messages: []mcptypes.SamplingMessage{{Role: mcptypes.RoleUser,
+			Content: &mcptypes.TextContent{Text: arguments.Prompt}}},
 	})
 	if err != nil {
 		return nil, err

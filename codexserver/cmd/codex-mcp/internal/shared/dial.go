@@ -93,7 +93,9 @@ func (f *Folder) Ask(ctx context.Context, name, want string) (*Status, error) {
 
 // Connect connects a client to the server of a name. If none runs, it starts one with command, which
 // must call [Started].
-func (f *Folder) Connect(ctx context.Context, name string, from engine.Origin, command func() *exec.Cmd) (*Conn, error) {
+func (f *Folder) Connect(
+	ctx context.Context, name string, from engine.Origin, command func() *exec.Cmd,
+) (*Conn, error) {
 	for range 4 { // a server may end while the client connects
 		c, _, err := f.ask(ctx, name, &frame{Want: serve, From: from})
 		if !errors.Is(err, ErrAbsent) {

@@ -10,7 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-var errUnsupported = errors.New("this system does not tell which program connects, so no process serves another; one with --approvals page prints its link to standard error")
+var errUnsupported = errors.New("this system does not tell which program connects, so no process serves another; one " +
+	"with --approvals page prints its link to standard error")
 
 // maxAncestors bounds the walk to the first process.
 const maxAncestors = 1 << 12

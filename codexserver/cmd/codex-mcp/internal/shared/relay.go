@@ -47,5 +47,6 @@ func (c *Conn) Relay(ctx context.Context, in io.Reader, out io.Writer) error {
 	if left.Load() {
 		return nil
 	}
-	return fmt.Errorf("the shared server (process %d) has ended; a new process of this program starts another one", c.pid)
+	return fmt.Errorf("the shared server (process %d) has ended; a new process of this program starts another one",
+		c.pid)
 }

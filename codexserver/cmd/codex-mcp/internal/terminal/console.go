@@ -32,7 +32,8 @@ type Input interface {
 
 // Standard returns the console of the standard streams.
 func Standard(stdin *os.File, stdout, stderr io.Writer) *Console {
-	c := &Console{Out: stdout, Err: stderr, OutTerminal: IsTerminal(stdout), ErrTerminal: IsTerminal(stderr), Width: func() int { return 0 }}
+	c := &Console{Out: stdout, Err: stderr, OutTerminal: IsTerminal(stdout), ErrTerminal: IsTerminal(stderr),
+		Width: func() int { return 0 }}
 	if f, ok := stdout.(*os.File); ok && !c.OutTerminal {
 		c.Left = func() bool { return readerLeaves(f) }
 	}

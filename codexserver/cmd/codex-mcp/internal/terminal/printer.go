@@ -165,7 +165,8 @@ func (p *printer) event(m protocol.EventMsg) {
 			p.prose("plan: ", Row(step.Step)+" ("+word(step.Status)+")")
 		}
 	case protocol.MCPToolCallBegin:
-		p.begins(m.CallID, "* "+word(m.Invocation.Server)+" "+word(m.Invocation.Tool)+"  "+brief(string(m.Invocation.Arguments)))
+		p.begins(m.CallID, "* "+word(m.Invocation.Server)+" "+word(m.Invocation.Tool)+"  "+
+			brief(string(m.Invocation.Arguments)))
 		p.does("calling "+m.Invocation.Server+"/"+m.Invocation.Tool, "")
 	case protocol.MCPToolCallEnd:
 		p.ends(m.CallID)

@@ -95,7 +95,8 @@ func (d *dialogue) print() {
 	case a.Kind == "patch":
 		d.p.changes(a.Changes, true)
 		d.p.write("\n")
-	case a.Kind == "exec" && (strings.Contains(strings.Join(a.Command, ""), "\n") || !strings.Contains(d.params.Message, written(a.Command))):
+	case a.Kind == "exec" && (strings.Contains(strings.Join(a.Command, ""), "\n") ||
+		!strings.Contains(d.params.Message, written(a.Command))):
 		d.p.line("", "The command, line by line:")
 		for _, word := range a.Command {
 			for line := range strings.SplitSeq(word, "\n") {
@@ -107,7 +108,8 @@ func (d *dialogue) print() {
 	message := strings.Split(d.params.Message, "\n")
 	asks := max(0, slices.IndexFunc(message, func(line string) bool { return strings.HasPrefix(line, "Allow ") }))
 	for i, line := range message {
-		if a.Kind == "patch" && i != asks && (strings.HasPrefix(line, approval.DiffIndent) || strings.HasPrefix(line, plaintext.WholeIs)) {
+		if a.Kind == "patch" && i != asks &&
+			(strings.HasPrefix(line, approval.DiffIndent) || strings.HasPrefix(line, plaintext.WholeIs)) {
 			continue // shown above, and there as a whole
 		}
 		prefix := "  "

@@ -96,7 +96,8 @@ func (s *session) hold() (release func()) {
 func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
 	out := &output{w: c.Out, failed: make(chan error, 2)}
 	s := &session{busy: make(chan struct{}, 1), task: task, out: out}
-	s.p = &printer{w: c.Err, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}, titles: map[string]string{}, width: c.Width, rewrites: c.Rewrites}
+	s.p = &printer{w: c.Err, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{},
+		titles: map[string]string{}, width: c.Width, rewrites: c.Rewrites}
 	if c.OutTerminal && !task.JSON {
 		s.p.w = out
 	}
@@ -338,7 +339,8 @@ func (s *session) finish(r *client.Result, err error, interrupted bool) int {
 		code = StatusInterrupted
 	}
 	if s.task.JSON {
-		line, err := jsonv2.Marshal(result{"result", s.thread, texts[0], code != StatusAnswered, texts[1:]}, jsontext.AllowInvalidUTF8(true))
+		line, err := jsonv2.Marshal(result{"result", s.thread, texts[0], code != StatusAnswered, texts[1:]},
+			jsontext.AllowInvalidUTF8(true))
 		if err == nil {
 			io.WriteString(s.out, Line(line))
 		}
@@ -365,9 +367,11 @@ func (s *session) finish(r *client.Result, err error, interrupted bool) int {
 func (s *session) foot(worked bool) {
 	var rows []string
 	if s.p.usage != nil {
-		rows = append(rows, fmt.Sprintf("tokens: %d in, %d out", s.p.usage.TotalTokenUsage.InputTokens, s.p.usage.TotalTokenUsage.OutputTokens))
+		rows = append(rows, fmt.Sprintf("tokens: %d in, %d out", s.p.usage.TotalTokenUsage.InputTokens,
+			s.p.usage.TotalTokenUsage.OutputTokens))
 	}
-	if s.opened && s.task.Program != "" && (s.task.Resume != "" || s.p.failure == "" || worked) { // else there is nothing to continue
+	// else there is nothing to continue
+	if s.opened && s.task.Program != "" && (s.task.Resume != "" || s.p.failure == "" || worked) {
 		rows = append(rows, fmt.Sprintf(`continue with: %s --resume %s "…"`, s.task.Program, word(s.thread)))
 		if len(s.task.Left) > 0 {
 			rows = append(rows, "and again with "+Row(strings.Join(s.task.Left, ", "))+", whose values may be secrets")

@@ -15,7 +15,8 @@ func main() {
 	})
 	form := &elicit.Question{
 		Message: "Where to?",
-		Schema:  json.RawMessage(`{"type":"object","properties":{"environment":{"type":"string","enum":["test","live"]}}}`),
+		Schema: json.RawMessage(`{"type":"object","properties":{"environment":{"type":"string","enum":["test",` +
+			`"live"]}}}`),
 	}
 	asker := elicit.NewAsker(person, elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}, nil)
 	out := asker.Ask(context.Background(), form)
