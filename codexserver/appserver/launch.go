@@ -55,7 +55,9 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 	v, unread := e.programVersion(ctx, path)
 	switch {
 	case unread == nil:
-		err = cmp.Or(v.Check(), err)
+		if old := v.Check(); old != nil {
+			err = old
+		}
 	case errors.Is(unread, errOwn):
 		err = unread
 	}

@@ -5,7 +5,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -62,5 +61,8 @@ func run(ctx context.Context, cmd *exec.Cmd, in io.Reader, out io.Writer) error 
 		task.Thread = r.ThreadID // the next line continues the conversation
 		fmt.Fprintf(out, "%s: %s\n", r.Status, elicit.ShowText(r.Answer))
 	}
-	return cmp.Or(err, c.Close())
+	if closed := c.Close(); err == nil {
+		err = closed
+	}
+	return err
 }

@@ -9,7 +9,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -74,7 +73,10 @@ func run(ctx context.Context, c *client.Client, cwd, base string, out io.Writer)
 	if err == nil && r.Usage != nil && r.Err() != nil {
 		err = fmt.Errorf("%w: %w", errUndone, r.Err())
 	}
-	if err := cmp.Or(err, r.Err()); err != nil {
+	if err == nil {
+		err = r.Err()
+	}
+	if err != nil {
 		return err
 	}
 	_, err = io.WriteString(out, comment(&r))

@@ -302,8 +302,10 @@ func Load(l Layers) (*Config, error) {
 	places := []place{{file: path}}
 	located := func(err error) error { return locate(err, call, flags, places...) }
 	name, profile, all := "", layer(nil), stack(layer{}, file, flags, call)
-	// which are tables as they are
-	if err := cmp.Or(decode(all, &name, "profile"), decode(all, new(layer), "profiles")); err != nil {
+	if err := decode(all, &name, "profile"); err != nil {
+		return nil, located(err)
+	}
+	if err := decode(all, new(layer), "profiles"); err != nil { // which are tables as they are
 		return nil, located(err)
 	}
 	if name != "" {
@@ -319,7 +321,9 @@ func Load(l Layers) (*Config, error) {
 
 	merged := stack(layer{}, file, profile, flags) // the user's own
 	var own WorkspaceWrite
-	err = cmp.Or(guarded(merged, false), decode(merged, &own, workspaceTable))
+	if err = guarded(merged, false); err == nil {
+		err = decode(merged, &own, workspaceTable)
+	}
 	c := &Config{Home: l.Home, Profile: name, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
 	if err == nil {
 		Merge(merged, call)
