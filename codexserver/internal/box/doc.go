@@ -45,6 +45,13 @@
 //
 // Under a launcher a command may have fewer processes than the server, and cannot raise that limit. Root has no limit.
 //
+// # Profiles
+//
+// [Options.Profile] takes from what a sandbox mode gives, or says all about files. With rooms, what is denied has a mount over
+// it, and what is read-only in something writable is a read-only mount; what a profile does not name at all is closed by
+// Landlock. A name that is denied or read-only and missing is watched for. A profile that needs rooms where there are none
+// lets nothing run, see [Options.Keeps].
+//
 // # On macOS
 //
 // The command runs under sandbox-exec, with a profile made from the same roots, in which .git
@@ -63,7 +70,7 @@
 //
 // # What is left open
 //
-// A command can read every file but devices, and execute every file. If it has roots, it can change modes, owners,
+// Without a profile a command can read every file but devices, and execute every file. If it has roots, it can change modes, owners,
 // times and extended attributes of its user's files outside the roots, and write into a .git in them. A hard link
 // inside a root is a file of that root. Before Landlock's ninth version a command with network access can connect to
 // named sockets, such as that of a container engine. Before its sixth version a command can signal every process of the

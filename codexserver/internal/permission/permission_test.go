@@ -159,7 +159,7 @@ func FuzzCovers(f *testing.F) {
 			return s != "" && utf8.ValidString(s) && filepath.IsLocal(s) && filepath.Clean(s) == s && !strings.ContainsAny(s, "\\\n\x00") && s != "."
 		}
 		if len(pattern)+len(name) > 200 || !clean(pattern) || !clean(name) || !isGlob(pattern) || strings.ContainsAny(pattern, "[]") || CheckGlob("/"+pattern) != nil {
-			t.Skip()
+			return
 		}
 		s := (&Profile{Rules: []Rule{{Path: "/no such folder/" + pattern, Access: Deny}}}).Resolve(Places{})
 		path := "/no such folder/" + name
