@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
-	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -137,7 +137,7 @@ func foldersDown(root, cwd string) []string {
 
 // permitted returns what the user's profile says for a conversation, nil if it restricts nothing.
 func permitted(cfg *config.Config) *permission.Set {
-	return cfg.Permitted.Resolve(permission.Places{Cwd: cfg.Cwd, TmpDir: run.Value(environ(cfg), "TMPDIR")})
+	return box.Permitted(cfg.Permitted, cfg.Cwd, environ(cfg))
 }
 
 // Withheld implements [engine.Withholder].

@@ -47,6 +47,7 @@ type Options struct {
 type Sandbox struct {
 	options Options
 	layers  layers
+	mains   sync.Map // see [Sandbox.Permitted]
 }
 
 // Available returns why this system cannot confine programs, an error that wraps [ErrUnavailable], or nil.

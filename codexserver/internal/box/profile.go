@@ -3,6 +3,7 @@ package box
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -10,12 +11,53 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
-// Permitted returns what the profile says for a conversation in cwd whose commands have the environment env, nil if it
+// Permitted returns what a profile says for a conversation in cwd whose commands have the environment env, nil if it
 // restricts nothing.
+func Permitted(p *permission.Profile, cwd string, env []string) *permission.Set {
+	return permitted(p, cwd, env, mainTree(cwd))
+}
+
+func permitted(p *permission.Profile, cwd string, env []string, main string) *permission.Set {
+	return p.Resolve(permission.Places{Cwd: cwd, TmpDir: run.Value(env, "TMPDIR"), Main: main})
+}
+
+// Permitted is [Permitted] for the profile of the sandbox. Where a folder has its main working tree stays what it was at first,
+// since a command may change what says it.
 func (s *Sandbox) Permitted(cwd string, env []string) *permission.Set {
-	return s.options.Profile.Resolve(permission.Places{Cwd: cwd, TmpDir: run.Value(env, "TMPDIR")})
+	if s.options.Profile == nil {
+		return nil
+	}
+	main, known := s.mains.Load(cwd)
+	if !known {
+		main, _ = s.mains.LoadOrStore(cwd, mainTree(cwd))
+	}
+	return permitted(s.options.Profile, cwd, env, main.(string))
+}
+
+// mainTree returns the folder that stands in the main working tree for one in a linked one, as git has it, else "".
+func mainTree(cwd string) string {
+	for top := cwd; ; top = filepath.Dir(top) {
+		info, err := os.Lstat(filepath.Join(top, ".git"))
+		switch {
+		case err == nil && !info.Mode().IsRegular(), err != nil && top == filepath.Dir(top):
+			return ""
+		case err != nil:
+			continue
+		}
+		linked, err := Pointer(filepath.Join(top, ".git"), "gitdir:")
+		if err != nil {
+			return ""
+		}
+		common, err := Pointer(filepath.Join(linked, "commondir"), "")
+		rel, within := paths.Within(cwd, top)
+		if err != nil || !within || filepath.Base(common) != ".git" {
+			return ""
+		}
+		return filepath.Join(filepath.Dir(common), rel)
+	}
 }
 
 // Keeps returns why this system cannot keep a profile, or nil. A sandbox that cannot keep it lets nothing run.

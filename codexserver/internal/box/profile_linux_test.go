@@ -95,6 +95,25 @@ func TestOpenNames(t *testing.T) {
 	must.Equal(t, "read by another name", canary, ran(t, spec).Stdout)
 }
 
+// TestDeniedInWorktree denies in the main working tree what is denied in another one, also when a command has changed what says
+// where it is.
+func TestDeniedInWorktree(t *testing.T) {
+	boxtest.NeedRooms(t)
+	rules := []permission.Rule{{Path: permission.Workspace + "/**/.env", Access: permission.Deny}}
+	for want, profile := range map[int]*permission.Profile{0: {Name: "a test", Rules: rules}, 4: nil} {
+		base, repo := repository(t)
+		dir := base + "/outer/a/tree"
+		must.OK(t, os.WriteFile(repo+"/.env", []byte(canary), 0o600), os.WriteFile(dir+"/.env", []byte(canary), 0o600))
+		s, read := box.New(box.Options{Profile: profile}), 0
+		for range 2 {
+			spec := run.Spec{Argv: []string{"sh", "-c", "cat .env ../repo/.env; echo x >.git"}, Dir: dir, Env: usual}
+			spec.Confinement = must.Get(s.Confine(write(), dir, nil))(t)
+			read += strings.Count(ran(t, spec).Stdout, canary)
+		}
+		must.Equal(t, "files that were read", want, read)
+	}
+}
+
 // TestLaterNames ends a command when a denied name comes to be, whoever makes it.
 func TestLaterNames(t *testing.T) {
 	boxtest.NeedRooms(t)

@@ -96,6 +96,9 @@ type Places struct {
 	Cwd string
 	// TmpDir is $TMPDIR of commands, "" if they have none.
 	TmpDir string
+	// Main is the folder of the main working tree that Cwd stands for if it is in another one, else "". What is denied in the
+	// one is denied in the other.
+	Main string
 }
 
 // minimal are the folders of Minimal, where they exist.
@@ -129,6 +132,9 @@ func (p *Profile) Resolve(at Places) *Set {
 	for _, rule := range p.Rules {
 		name, below, _ := strings.Cut(rule.Path, "/")
 		roots, special := p.places(name, at)
+		if special && rule.Access == Deny && at.Main != "" && (name == Workspace || name == oldProject) {
+			roots = append(roots, at.Main)
+		}
 		if !special {
 			roots, below = []string{rule.Path}, ""
 		}
