@@ -1,5 +1,5 @@
 // Command minimal is examples/minimal of the main module with the official Go SDK: a server with a tool that asks the
-// user. It has eight lines, those of newServer and the one that runs it, but for closing brackets.
+// user. It has ten lines, those of newServer and the one that runs it, but for closing brackets.
 package main
 
 import (

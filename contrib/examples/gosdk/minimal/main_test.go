@@ -49,7 +49,7 @@ func TestLines(t *testing.T) {
 			n++
 		}
 	}
-	if n != 8 {
+	if n != 10 {
 		t.Errorf("%d lines", n)
 	}
 }
