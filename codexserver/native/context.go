@@ -137,6 +137,9 @@ func foldersDown(root, cwd string) []string {
 
 // permitted returns what the user's profile says for a conversation, nil if it restricts nothing.
 func permitted(cfg *config.Config) *permission.Set {
+	if cfg.Permitted == nil { // and most have none
+		return nil
+	}
 	return box.Permitted(cfg.Permitted, cfg.Cwd, environ(cfg))
 }
 

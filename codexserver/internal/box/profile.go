@@ -17,6 +17,9 @@ import (
 // Permitted returns what a profile says for a conversation in cwd whose commands have the environment env, nil if it
 // restricts nothing.
 func Permitted(p *permission.Profile, cwd string, env []string) *permission.Set {
+	if p == nil {
+		return nil
+	}
 	return permitted(p, cwd, env, mainTree(cwd))
 }
 

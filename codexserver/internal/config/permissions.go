@@ -54,20 +54,20 @@ func (c *Config) permit(call layer, own ...layer) error {
 			byProfile, byMode = names, !names
 		}
 	}
-	merged := stack(layer{}, own...)
-	if _, names := call[chosenProfile]; names { // which only a call that is trusted has
-		if byProfile {
-			return fmt.Errorf("%s: the configuration's own decides", chosenProfile)
-		}
-		byProfile = true
-		Merge(merged, layer{chosenProfile: call[chosenProfile], profileTable: call[profileTable]})
+	_, names := call[chosenProfile] // which only a call that is trusted has
+	if names && byProfile {
+		return fmt.Errorf("%s: the configuration's own decides", chosenProfile)
 	}
-	if !byProfile {
+	if !byProfile && !names {
 		if len(c.Permissions) > 0 && !byMode && call[sandboxMode] == nil {
 			return fmt.Errorf("%s: is missing, so none of the profiles in [%s] counts; name one, or write sandbox_mode",
 				chosenProfile, profileTable)
 		}
 		return nil
+	}
+	merged := stack(layer{}, own...)
+	if names {
+		Merge(merged, layer{chosenProfile: call[chosenProfile], profileTable: call[profileTable]})
 	}
 	name := c.DefaultPermissions
 	if table, is := call[workspaceTable].(layer); is && len(table) > 0 {
