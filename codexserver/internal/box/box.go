@@ -94,15 +94,16 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	default:
 		return nil, fmt.Errorf("sandbox: %q confines nothing", policy.Mode)
 	}
-	roots, err := s.Roots(policy, cwd, env)
+	set := s.Permitted(cwd, env)
+	roots, err := s.roots(set, policy, cwd, env)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if err := s.options.Keeps(s.options.Profile); err != nil {
+	if err := s.options.keeps(s.options.Profile, set); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	c := &Confinement{policy: policy, roots: roots, protect: s.Protected(roots.Paths), cwd: cwd,
-		set: s.Permitted(cwd, env)}
+		set: set}
 	if len(s.options.Helper) == 0 {
 		c.hosts = s.options.Hosts && policy.Mode == protocol.SandboxWorkspaceWrite && !policy.NetworkAccess &&
 			HostsAvailable() == nil

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"golang.org/x/sys/unix"
 )
@@ -90,25 +91,47 @@ func escaped(path string) string {
 
 // fix mounts each on itself. What is opened is what is mounted and where, whatever becomes of its name meanwhile.
 func (f *furnisher) fix() {
-	opened := f.lookUp()
+	opened, masked := f.lookUp(), false
 	for _, m := range f.fixed {
-		name, tree := m.kind+" "+m.path, treeFD
-		switch m.kind {
-		case denied:
+		name, file := m.kind+" "+m.path, m.kind == denied && !isFolder(m.path)
+		var tree any = treeFD
+		switch {
+		case file && masked: // a copy of the first one
+			f.look(name, m.path)
+			f.copyOf(name, maskFD)
+			tree = run.Before
+		case m.kind == denied:
 			f.mask(name, m.path)
-		case open:
+		case m.kind == open:
+			f.look(name, m.path)
 			tree = opened[m.path]
-			f.add(name, unix.SYS_OPENAT, atCwd, m.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-			f.keep(name, pathFD)
+		case m.kind == kept:
+			f.look(name, m.path)
+			f.copyOf(name, pathFD)
+			tree = run.Before
 		default:
 			f.clone(name, m.path, treeFD)
-		}
-		if m.kind == readOnly {
 			f.attributes(name, unix.MOUNT_ATTR_RDONLY)
 		}
 		f.add(name, unix.SYS_MOVE_MOUNT, tree, "", pathFD, "",
 			unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+		if file && !masked {
+			f.add(name, unix.SYS_DUP3, treeFD, maskFD, unix.O_CLOEXEC)
+			masked = true
+		}
 	}
+}
+
+// look opens a path as pathFD.
+func (f *furnisher) look(name, path string) {
+	f.add(name, unix.SYS_OPENAT, atCwd, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	f.keep(name, pathFD)
+}
+
+// copyOf makes a mount of what is behind a descriptor. The next step has it.
+func (f *furnisher) copyOf(name string, fd int) {
+	f.add(name, unix.SYS_OPEN_TREE, fd, "",
+		unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 }
 
 // watch returns what is no mount any more, in the rooms of a process, or that its layers are too large. The kernel takes a mount
@@ -215,14 +238,18 @@ func (all mounts) others(path string) (found []string) {
 	}
 	rel, _ := paths.Within(path, over.point)
 	inside := filepath.Join(over.root, rel)
-	info, err := os.Lstat(path)
 	for _, m := range all {
-		rel, shown := paths.Within(inside, m.root)
-		other := filepath.Join(m.point, rel)
-		if err != nil || !shown || m.device != over.device || other == path || slices.Contains(found, other) {
+		if m.device != over.device || m == over {
 			continue
 		}
-		if same, err := os.Lstat(other); err == nil && os.SameFile(info, same) { // which no other mount hides
+		rel, shown := paths.Within(inside, m.root)
+		other := filepath.Join(m.point, rel)
+		if !shown || other == path || slices.Contains(found, other) {
+			continue
+		}
+		info, err := os.Lstat(path)
+		same, failed := os.Lstat(other)
+		if err == nil && failed == nil && os.SameFile(info, same) { // which no other mount hides
 			found = append(found, other)
 		}
 	}

@@ -65,7 +65,10 @@ func mainTree(cwd string) string {
 
 // Keeps returns why this system cannot keep a profile, or nil. A sandbox that cannot keep it lets nothing run.
 func (o *Options) Keeps(p *permission.Profile) error {
-	set := p.Resolve(permission.Places{Cwd: string(filepath.Separator) + "x"})
+	return o.keeps(p, p.Resolve(permission.Places{Cwd: string(filepath.Separator) + "x"}))
+}
+
+func (o *Options) keeps(p *permission.Profile, set *permission.Set) error {
 	if set == nil {
 		return nil
 	}
@@ -113,7 +116,7 @@ func (s *Sandbox) Beyond(cwd string, env []string) (*Confinement, error) {
 	if set == nil {
 		return nil, nil
 	}
-	if err := s.options.Keeps(s.options.Profile); err != nil {
+	if err := s.options.keeps(s.options.Profile, set); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	c, err := s.options.Programs.confinement(string(filepath.Separator))

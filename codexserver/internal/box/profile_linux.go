@@ -222,10 +222,8 @@ func (f *furnisher) lookUp() map[string]int {
 
 // clone makes a mount of what is at a path, and keeps it as a descriptor. The path itself stays open as pathFD.
 func (f *furnisher) clone(name, path string, fd int) {
-	f.add(name, unix.SYS_OPENAT, atCwd, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	f.keep(name, pathFD)
-	f.add(name, unix.SYS_OPEN_TREE, pathFD, "",
-		unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	f.look(name, path)
+	f.copyOf(name, pathFD)
 	f.keep(name, fd)
 }
 
@@ -235,8 +233,7 @@ func (f *furnisher) mask(name, path string) {
 	if !isFolder(path) {
 		f.clone(name, "/dev/null", treeFD)
 		f.attributes(name, unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_RDONLY)
-		f.add(name, unix.SYS_OPENAT, atCwd, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		f.keep(name, pathFD)
+		f.look(name, path)
 		return
 	}
 	way, mode := f.way(path), "000"
@@ -257,8 +254,7 @@ func (f *furnisher) mask(name, path string) {
 		f.add(name, unix.SYS_MKDIRAT, treeFD, folder, 0o111)
 	}
 	f.attributes(name, unix.MOUNT_ATTR_RDONLY)
-	f.add(name, unix.SYS_OPENAT, atCwd, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	f.keep(name, pathFD)
+	f.look(name, path)
 }
 
 // attributes sets attributes of the mount at treeFD, and of those in it.

@@ -184,9 +184,10 @@ func TestManyDenied(t *testing.T) {
 	}
 }
 
-// BenchmarkProfile starts a command without a profile, and with one of 20 entries.
+// BenchmarkProfile starts a command in a repository without a profile, and with one of 20 entries.
 func BenchmarkProfile(b *testing.B) {
 	base := b.TempDir()
+	boxtest.Lay(b, base, ".git/config=x", ".git/hooks/pre-commit=x")
 	p := &permission.Profile{Name: "a benchmark", Whole: true, Rules: []permission.Rule{
 		{Path: permission.Root, Access: permission.Read}, {Path: permission.Workspace, Access: permission.Write},
 	}}

@@ -158,6 +158,7 @@ const (
 	pathFD  = 60               // a descriptor of a path
 	proxyFD = 61               // the listener at the proxy's address
 	treeFD  = 62               // a mount before it is put there
+	maskFD  = 64               // the mount over a denied file, of which others are copies
 	fsFD    = 63               // a file system before it is one
 	openFD  = 200              // the first of those of what is open, see [furnisher.lookUp]
 	maxOpen = 64

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -54,7 +55,12 @@ func Writable(policy protocol.SandboxPolicy, cwd string, env []string) []string 
 // Roots returns the folders that a policy leaves writable for a command in cwd with the environment env, whether or not
 // this system can enforce the policy. Full access has no roots. The error wraps [ErrReplaced].
 func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (Roots, error) {
-	set := s.Permitted(cwd, env)
+	return s.roots(s.Permitted(cwd, env), policy, cwd, env)
+}
+
+func (s *Sandbox) roots(
+	set *permission.Set, policy protocol.SandboxPolicy, cwd string, env []string,
+) (Roots, error) {
 	names := s.asked(set, policy, cwd, env)
 	policy.ExcludeSlashTmp, policy.ExcludeTmpdirEnvVar = true, true
 	named := len(s.asked(set, policy, cwd, env)) // these come first; a note about another would surprise

@@ -43,8 +43,12 @@ func newGlob(text, key string) glob {
 	return g
 }
 
-// CheckGlob returns an error if a path is a pattern that cannot be matched.
+// CheckGlob returns an error if a path is a pattern that cannot be matched, or that is about all files of the machine, which
+// nobody can look through before each command.
 func CheckGlob(pattern string) error {
+	if first, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(pattern), "/"), "/"); isGlob(first) {
+		return fmt.Errorf("%q: a pattern needs a folder before it", pattern)
+	}
 	for _, name := range strings.Split(filepath.ToSlash(pattern), "/") {
 		if _, err := path.Match(strings.ReplaceAll(name, "[!", "[^"), ""); err != nil {
 			return fmt.Errorf("%q is not a pattern: %q: %w", pattern, name, err)
