@@ -76,7 +76,7 @@ func TestPermissions(t *testing.T) {
 				CodexHome: b.home, Sandbox: setting.Sandbox{DenyRead: tt.deny}, Tools: setting.ToolsFiles,
 				Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home},
 			})
-			boxtest.Lay(t, b.cwd, ".env="+secret, "sub/private/a.txt="+secret, "sub/private/p.png="+secretImage, "to-env -> .env",
+			boxtest.Lay(t, b.cwd, ".env="+secret, "sub/private/a.txt="+secret, "sub/private/p.png="+secretImage, "to-env -> .env", "AGENTS.md -> .env",
 				"open.txt=open", "sub/x.txt=x")
 			h := &host{exec: allow}
 			c := b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalOnRequest})
