@@ -1,7 +1,6 @@
 package native
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,7 +163,7 @@ func readDoc(
 		return "", false, err
 	}
 	defer f.Close()
-	if err := mayRead(set, f, path); err != nil {
+	if err := set.CheckFile(f); err != nil {
 		return "", false, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit))
@@ -172,15 +171,6 @@ func readDoc(
 		return "", false, err
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")), f.Info().Size() > limit, nil
-}
-
-// mayRead fails for an open file that the user's profile denies, by whatever path it was opened.
-func mayRead(set *permission.Set, f *safefile.File, path string) error {
-	name := ""
-	if set != nil {
-		name = cmp.Or(safefile.Name(f), paths.Real(path))
-	}
-	return set.Check(name)
 }
 
 func message(role, text string) protocol.MessageItem {

@@ -65,7 +65,7 @@ func imageURL(cwd string, set *permission.Set, path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	if err := mayRead(set, f, path); err != nil {
+	if err := set.CheckFile(f); err != nil {
 		return "", err
 	}
 	data, err := f.ReadAll(tool.MaxImage)

@@ -84,7 +84,7 @@ func readInstructions(cfg *config.Config, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if err := mayRead(permitted(cfg), f, path); err != nil {
+	if err := permitted(cfg).CheckFile(f); err != nil {
 		return nil, err
 	}
 	return f.ReadAll(maxInstructions)

@@ -136,6 +136,17 @@ func check(f *os.File, path string, before fs.FileInfo) (*File, error) {
 // Info describes the file as it was when it was opened.
 func (f *File) Info() fs.FileInfo { return f.info }
 
+// Name returns the path of the file without symbolic links: on Linux where it is now, by whatever path it was opened.
+func (f *File) Name() string {
+	if name := nameOf(f); name != "" {
+		return name
+	}
+	if real, err := filepath.EvalSymlinks(f.path); err == nil {
+		return real
+	}
+	return f.path
+}
+
 // SyscallConn implements [syscall.Conn], for locking the file.
 func (f *File) SyscallConn() (syscall.RawConn, error) { return f.file.SyscallConn() }
 

@@ -283,3 +283,21 @@ func TestExposed(t *testing.T) {
 		}
 	}
 }
+
+// TestName opens a file by a link, by a folder and, on Linux, under the name that it has got since.
+func TestName(t *testing.T) {
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	must.OK(t, os.WriteFile(file, nil, 0o600), os.Symlink("file", link))
+	root := must.Get(os.OpenRoot(dir))(t)
+	defer root.Close()
+	for _, f := range []*safefile.File{must.Get(safefile.Open(link))(t), must.Get(safefile.OpenIn(root, "file", os.O_RDONLY))(t)} {
+		must.Equal(t, "the name", file, f.Name())
+		if runtime.GOOS == "linux" {
+			must.OK(t, os.Rename(file, file+"2"))
+			must.Equal(t, "the name now", file+"2", f.Name())
+			must.OK(t, os.Rename(file+"2", file))
+		}
+		must.OK(t, f.Close())
+	}
+}

@@ -26,8 +26,8 @@ func InProc(f syscall.Conn) (inProc bool, err error) {
 	return stat.Type == procMagic, failed
 }
 
-// Name returns the path of an open file or folder as it is now, free of symbolic links, "" where the system does not say it.
-func Name(f syscall.Conn) (path string) {
+// nameOf returns the path of an open file as it is now, "" if the system does not say it.
+func nameOf(f *File) (path string) {
 	conn, err := f.SyscallConn()
 	if err == nil {
 		_ = conn.Control(func(fd uintptr) { path, _ = os.Readlink("/proc/self/fd/" + strconv.Itoa(int(fd))) })

@@ -10,8 +10,8 @@ import (
 // InProc reports whether an open file or folder is in Linux's /proc.
 func InProc(syscall.Conn) (bool, error) { return false, nil }
 
-// Name returns "": other systems do not say it in one way.
-func Name(syscall.Conn) string { return "" }
+// nameOf returns "": these systems do not say it in one way.
+func nameOf(*File) string { return "" }
 
 var errNoRoom = errors.New("no space left on the disk")
 

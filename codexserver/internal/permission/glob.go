@@ -1,15 +1,16 @@
 package permission
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
@@ -19,7 +20,7 @@ const (
 	maxSeen    = 1_000_000 // names on the way
 )
 
-// glob is a pattern of paths: *, ? and [ ] in one name, and ** for any folders.
+// glob is a pattern of paths: *, ? and [ ] in one name, and ** for any folders. Braces mean themselves, as in Codex.
 type glob struct {
 	text  string
 	key   string
@@ -34,7 +35,13 @@ func newGlob(text, key string) glob {
 	first := slices.IndexFunc(names, isGlob)
 	g := glob{text: text, key: key, root: strings.Join(names[:first], "/"), names: names[first:]}
 	for i, name := range g.names {
-		g.names[i] = strings.ReplaceAll(name, "[!", "[^")
+		for name != "**" && strings.Contains(name, "**") { // of which the library makes something else than of one
+			name = strings.ReplaceAll(name, "**", "*")
+		}
+		g.names[i] = name
+	}
+	if g.names[len(g.names)-1] == "**" { // what is in a folder, and not the folder
+		g.names = append(g.names, "*")
 	}
 	if g.root == "" || strings.HasSuffix(g.root, ":") {
 		g.root += "/"
@@ -43,53 +50,34 @@ func newGlob(text, key string) glob {
 	return g
 }
 
+// braces escapes what means nothing here.
+var braces = strings.NewReplacer("{", `\{`, "}", `\}`)
+
 // CheckGlob returns an error if a path is a pattern that cannot be matched, or that is about all files of the machine, which
 // nobody can look through before each command.
 func CheckGlob(pattern string) error {
-	if first, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(pattern), "/"), "/"); isGlob(first) {
+	pattern = filepath.ToSlash(pattern)
+	if first, _, _ := strings.Cut(strings.TrimPrefix(pattern, "/"), "/"); isGlob(first) {
 		return fmt.Errorf("%q: a pattern needs a folder before it", pattern)
 	}
-	for _, name := range strings.Split(filepath.ToSlash(pattern), "/") {
-		if _, err := path.Match(strings.ReplaceAll(name, "[!", "[^"), ""); err != nil {
-			return fmt.Errorf("%q is not a pattern: %q: %w", pattern, name, err)
-		}
+	if isGlob(pattern) && !doublestar.ValidatePattern(braces.Replace(pattern)) {
+		return fmt.Errorf("%q is not a pattern", pattern)
 	}
 	return nil
+}
+
+// matches reports whether the glob matches the path of a file below its root, with slashes.
+func (g *glob) matches(rel string) bool {
+	return doublestar.MatchUnvalidated(braces.Replace(strings.Join(g.names, "/")), rel)
 }
 
 // covers reports whether the glob matches a path, or a folder above it.
 func (g *glob) covers(file string) bool {
 	rel, within := paths.Within(file, g.root)
-	if !within || rel == "." {
-		return false
-	}
-	return covers(g.names, strings.Split(filepath.ToSlash(rel), "/"))
-}
-
-// covers reports whether a pattern matches the names, or some from the first one on. It looks at each name once.
-func covers(pattern, names []string) bool {
-	here := make([]bool, len(pattern)) // which names of the pattern may be the next
-	here[0] = true
-	for _, name := range names {
-		next := make([]bool, len(pattern))
-		for i, want := range pattern {
-			ends := i == len(pattern)-1
-			switch ok := false; {
-			case !here[i]:
-			case want == "**" && ends:
-				return true
-			case want == "**":
-				next[i], here[i+1] = true, true // it stands for no folder, too
-			default:
-				if ok, _ = path.Match(want, name); ok && ends {
-					return true
-				}
-				if ok {
-					next[i+1] = true
-				}
-			}
+	for rel = filepath.ToSlash(rel); within && rel != "."; rel = path.Dir(rel) {
+		if g.matches(rel) {
+			return true
 		}
-		here = next
 	}
 	return false
 }
@@ -130,7 +118,7 @@ func regexOf(name string) string {
 		case c == '?':
 			b.WriteString("[^/]")
 		case c == '[' && end > 0:
-			b.WriteString(name[i : i+end+1])
+			b.WriteString(strings.Replace(name[i:i+end+1], "[!", "[^", 1))
 			i += end
 		default:
 			b.WriteString(regexp.QuoteMeta(name[i : i+1]))
@@ -142,15 +130,14 @@ func regexOf(name string) string {
 // Match is what a glob matches.
 type Match struct {
 	Path string
-	// Fixed are the folders on the way, from the glob's own on, which a command must not rename: the glob names them.
-	// Loose is true if it leaves others to **: then what is below the last of Fixed must stay below it.
+	// Fixed are the folders on the way, from the glob's own on, that the glob names, so that a command must not rename them.
+	// Loose is true if ** stands for others: then what is below the last of Fixed must stay below it.
 	Fixed []string
 	Loose bool
-	Key   string
 }
 
 // Find returns what the globs match now, each once. It follows no symbolic links, but what one leads to that matches is
-// found, too. It fails if that is too much, or a folder cannot be read.
+// found, too, and so is a folder that cannot be read: a command could change that. It fails if there is too much.
 func (s *Set) Find() ([]Match, error) {
 	if s == nil {
 		return nil, nil
@@ -158,7 +145,7 @@ func (s *Set) Find() ([]Match, error) {
 	f := finder{depth: s.depth, found: map[string]bool{}}
 	for _, g := range s.globs {
 		f.glob = g
-		if err := f.walk(g.root, g.names, []string{g.root}, false, 0); err != nil {
+		if err := filepath.WalkDir(g.root, f.visit); err != nil {
 			return nil, fmt.Errorf("%s: %w", g.key, err)
 		}
 	}
@@ -173,73 +160,69 @@ type finder struct {
 	all   []Match
 }
 
-// walk looks for the names of a pattern in a folder. Fixed are the folders that the pattern names so far.
-func (f *finder) walk(dir string, pattern, fixed []string, loose bool, depth int) error {
-	if f.depth > 0 && depth >= f.depth {
-		return nil
-	}
-	if len(pattern) > 1 && pattern[0] == "**" && pattern[1] == "**" {
-		return f.walk(dir, pattern[1:], fixed, loose, depth)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		if info, gone := os.Lstat(dir); gone != nil || !info.IsDir() || os.IsPermission(err) {
-			return nil // a command of the same user reads no more
-		}
-		return err
-	}
-	f.seen += len(entries)
-	if f.seen > maxSeen {
+// visit implements [fs.WalkDirFunc].
+func (f *finder) visit(file string, entry fs.DirEntry, err error) error {
+	rel, _ := paths.Within(file, f.root)
+	rel = filepath.ToSlash(rel)
+	if f.seen++; f.seen > maxSeen {
 		return fmt.Errorf("it looks at more than %d names; set glob_scan_max_depth", maxSeen)
 	}
-	deep := pattern[0] == "**"
-	rest := pattern
-	if deep {
-		rest = pattern[1:]
-	}
-	for _, entry := range entries {
-		file := filepath.Join(dir, entry.Name())
-		ok := len(rest) == 0
-		if !ok {
-			ok, _ = path.Match(rest[0], entry.Name())
-		}
-		switch {
-		case ok && len(rest) <= 1:
-			if err := f.add(file, entry, fixed, loose); err != nil {
-				return err
-			}
-			continue // what is below is covered
-		case ok && entry.IsDir():
-			if err := f.walk(file, rest[1:], append(slices.Clip(fixed), file), loose, depth+1); err != nil {
-				return err
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, fs.ErrPermission) && rel != ".":
+		return f.add(file, rel)
+	case err != nil:
+		return err
+	case rel == ".":
+		return nil
+	case f.matches(rel):
+		if entry.Type()&fs.ModeSymlink != 0 { // nothing can be mounted on it
+			if file, err = filepath.EvalSymlinks(file); err != nil {
+				return nil
 			}
 		}
-		if deep && entry.IsDir() {
-			if err := f.walk(file, pattern, fixed, true, depth+1); err != nil {
-				return err
-			}
+		if err = f.add(file, rel); err == nil && entry.IsDir() {
+			err = fs.SkipDir // what is below is covered
 		}
+		return err
+	case entry.IsDir() && strings.Count(rel, "/")+1 >= f.deepest():
+		return fs.SkipDir
 	}
 	return nil
 }
 
-func (f *finder) add(file string, entry fs.DirEntry, fixed []string, loose bool) error {
-	names := []string{file}
-	if entry.Type()&fs.ModeSymlink != 0 {
-		names = nil // nothing can be mounted on it
-		if real, err := filepath.EvalSymlinks(file); err == nil {
-			names = []string{real}
-		}
+// deepest is how deep files can be that the glob matches.
+func (f *finder) deepest() int {
+	most := f.depth
+	if !slices.Contains(f.names, "**") && (most == 0 || len(f.names) < most) {
+		most = len(f.names)
 	}
-	for _, name := range names {
-		if f.found[name] {
-			continue
-		}
-		f.found[name] = true
-		f.all = append(f.all, Match{Path: name, Fixed: fixed, Loose: loose, Key: f.key})
+	if most == 0 {
+		return maxSeen
 	}
-	if len(f.all) > maxMatches {
+	return most
+}
+
+func (f *finder) add(file, rel string) error {
+	if f.found[file] {
+		return nil
+	}
+	if f.found[file] = true; len(f.found) > maxMatches {
 		return fmt.Errorf("it matches more than %d names", maxMatches)
 	}
+	m := Match{Path: file, Fixed: []string{f.root}}
+	above := strings.Split(rel, "/")
+	above = above[:len(above)-1]
+	first := slices.Index(f.names, "**")
+	behind := len(f.names) - first - 2 // folders that are named behind it
+	for i := range above {
+		named := first < 0 || i < first || i >= len(above)-behind || slices.Contains(f.names[first+1:], "**")
+		if named {
+			m.Fixed = append(m.Fixed, filepath.Join(f.root, filepath.FromSlash(strings.Join(above[:i+1], "/"))))
+		}
+		m.Loose = m.Loose || !named
+	}
+	f.all = append(f.all, m)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Access is what commands may do with a path and what is below it.
@@ -23,7 +24,7 @@ const (
 // The paths that stand for others, with "/" and a path below them in a [Rule].
 const (
 	Root       = ":root"            // all files
-	Minimal    = ":minimal"         // what programs of the system need, see [Places]
+	Minimal    = ":minimal"         // the folders of the system that programs need
 	Workspace  = ":workspace_roots" // each folder that the conversation works in
 	TmpDir     = ":tmpdir"          // $TMPDIR
 	SlashTmp   = ":slash_tmp"       // /tmp
@@ -37,38 +38,6 @@ type Rule struct {
 	// Path is absolute, or begins with one of the names for other paths.
 	Path   string
 	Access Access
-}
-
-// Words say what may be read and written. Written is "" if the sandbox mode says it.
-func (s *Set) Words() (read, written string) {
-	var reads, writes []string
-	for _, e := range s.Entries {
-		if e.Access == Read && s.Closed() {
-			reads = append(reads, e.Named)
-		} else if e.Access == Write {
-			writes = append(writes, e.Named)
-		}
-	}
-	read = "all files"
-	if s.Closed() {
-		read = "what is in " + strings.Join(append(reads, writes...), ", ") + ", and nothing else"
-	}
-	if denied := s.Shown(); len(denied) > 0 {
-		read += "; not " + strings.Join(denied, ", ")
-	}
-	if !s.whole {
-		return read, ""
-	}
-	if len(writes) == 0 {
-		return read, "nothing"
-	}
-	var still []string
-	for _, e := range s.Entries {
-		if e.Access == Read && s.Outside(e) == Write {
-			still = append(still, e.Named)
-		}
-	}
-	return read, "what is in " + strings.Join(writes, ", ") + "; not " + strings.Join(still, ", ")
 }
 
 // Profile is what a configuration allows. The zero value restricts nothing: the sandbox mode alone decides.
@@ -159,20 +128,15 @@ var kept = []string{".git", ".agents", ".aws", ".codex"}
 
 func (s *Set) keepNames() {
 	named := slices.Clone(s.Entries)
-	inWritable := func(e Entry) bool { // which has them already
-		return slices.ContainsFunc(named, func(other Entry) bool {
-			return other.Access == Write &&
-				filepath.Dir(e.Path) == other.Path
-		})
-	}
 	for _, e := range named {
+		inWritable := func(other Entry) bool { return other.Access == Write && filepath.Dir(e.Path) == other.Path }
+		if e.Access != Write || slices.ContainsFunc(named, inWritable) { // which has the names already
+			continue
+		}
 		for _, name := range kept {
 			path := filepath.Join(e.Path, name)
-			if e.Access == Write && !inWritable(e) &&
-				!slices.ContainsFunc(s.Entries, func(other Entry) bool {
-					return other.Path == path ||
-						other.Named == path
-				}) {
+			says := func(other Entry) bool { return other.Path == path || other.Named == path }
+			if !slices.ContainsFunc(named, says) {
 				s.add(Entry{Path: path, Named: path, Access: Read, Key: e.Key})
 			}
 		}
@@ -279,9 +243,9 @@ func (s *Set) Plain(folder string) bool {
 	if s == nil {
 		return true
 	}
-	return s.Of(folder) != Deny && !slices.ContainsFunc(s.globs,
-		func(g glob) bool { return paths.Below(g.root, folder) || paths.Below(folder, g.root) }) &&
-		!slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Path != folder && paths.Below(e.Path, folder) })
+	meets := func(g glob) bool { return paths.Below(g.root, folder) || paths.Below(folder, g.root) }
+	below := func(e Entry) bool { return e.Path != folder && paths.Below(e.Path, folder) }
+	return s.Of(folder) != Deny && !slices.ContainsFunc(s.globs, meets) && !slices.ContainsFunc(s.Entries, below)
 }
 
 // Denied returns what is left of a profile for a command that may leave the sandbox: what it denies by name. It is nil if
@@ -320,6 +284,14 @@ func (s *Set) Check(path string) error {
 	return nil
 }
 
+// CheckFile is [Set.Check] for an open file, by whatever path it was opened.
+func (s *Set) CheckFile(f *safefile.File) error {
+	if s == nil {
+		return nil
+	}
+	return s.Check(f.Name())
+}
+
 // Shown returns the denied paths and globs for a person or a model, sorted.
 func (s *Set) Shown() (denied []string) {
 	if s == nil {
@@ -335,6 +307,38 @@ func (s *Set) Shown() (denied []string) {
 	}
 	slices.Sort(denied)
 	return slices.Compact(denied)
+}
+
+// Words say what may be read and written. Written is "" if the sandbox mode says it.
+func (s *Set) Words() (read, written string) {
+	var reads, writes []string
+	for _, e := range s.Entries {
+		if e.Access == Read && s.Closed() {
+			reads = append(reads, e.Named)
+		} else if e.Access == Write {
+			writes = append(writes, e.Named)
+		}
+	}
+	read = "all files"
+	if s.Closed() {
+		read = "what is in " + strings.Join(append(reads, writes...), ", ") + ", and nothing else"
+	}
+	if denied := s.Shown(); len(denied) > 0 {
+		read += "; not " + strings.Join(denied, ", ")
+	}
+	if !s.whole {
+		return read, ""
+	}
+	if len(writes) == 0 {
+		return read, "nothing"
+	}
+	var still []string
+	for _, e := range s.Entries {
+		if e.Access == Read && s.Outside(e) == Write {
+			still = append(still, e.Named)
+		}
+	}
+	return read, "what is in " + strings.Join(writes, ", ") + "; not " + strings.Join(still, ", ")
 }
 
 // Reaches reports whether the profile has rules for host names.

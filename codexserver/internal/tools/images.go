@@ -2,7 +2,6 @@ package tools
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -106,7 +105,7 @@ func readImage(cwd, path string, most int64, b admit.Bounds, withheld func(path 
 			if err != nil {
 				return nil, err
 			}
-			return readOpen(f, path, most, withheld)
+			return readOpen(f, most, withheld)
 		}
 		within = admit.Bounds{cwd}
 	}
@@ -130,13 +129,13 @@ func readImage(cwd, path string, most int64, b admit.Bounds, withheld func(path 
 	if err != nil {
 		return nil, err
 	}
-	return readOpen(f, real, most, withheld)
+	return readOpen(f, most, withheld)
 }
 
 // readOpen reads a file and closes it, unless its content is withheld, by whatever path it was opened.
-func readOpen(f *safefile.File, path string, most int64, withheld func(path string) error) (data []byte, err error) {
+func readOpen(f *safefile.File, most int64, withheld func(path string) error) (data []byte, err error) {
 	if withheld != nil {
-		err = withheld(cmp.Or(safefile.Name(f), paths.Real(path)))
+		err = withheld(f.Name())
 	}
 	if err == nil {
 		data, err = f.ReadAll(most)

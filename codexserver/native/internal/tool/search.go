@@ -122,7 +122,7 @@ func (s *searcher) file(root *os.Root, prefix, path string) {
 		return
 	}
 	defer f.Close()
-	if inProc, err := safefile.InProc(f); err != nil || inProc || !s.mayRead(f, root, path) {
+	if inProc, err := safefile.InProc(f); err != nil || inProc || s.permitted.CheckFile(f) != nil {
 		s.skipped++
 		return
 	}
@@ -134,18 +134,6 @@ func (s *searcher) file(root *os.Root, prefix, path string) {
 		return
 	}
 	s.lines(prefix+path, content)
-}
-
-// mayRead reports whether the user's profile lets commands read an open file, by whatever path it was opened.
-func (s *searcher) mayRead(f *safefile.File, root *os.Root, path string) bool {
-	if s.permitted == nil {
-		return true
-	}
-	name := safefile.Name(f)
-	if name == "" {
-		name = filepath.Join(root.Name(), filepath.FromSlash(path))
-	}
-	return s.permitted.Check(name) == nil
 }
 
 func (s *searcher) lines(path, content string) {
