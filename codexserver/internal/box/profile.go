@@ -75,7 +75,7 @@ func (o *Options) keeps(p *permission.Profile, set *permission.Set) error {
 	err := Available()
 	switch {
 	case len(o.Helper) > 0:
-		err = fmt.Errorf("sandbox.helper does not know it; remove that")
+		err = errors.New("sandbox.helper does not know it; remove that")
 	case err != nil:
 	case runtime.GOOS == "darwin" && set.Closed():
 		err = fmt.Errorf("%s must be readable on this system", permission.Root)
@@ -88,8 +88,7 @@ func (o *Options) keeps(p *permission.Profile, set *permission.Set) error {
 		err = HostsAvailable()
 	}
 	if err != nil {
-		// not ErrUnavailable for callers: nothing may run
-		return fmt.Errorf("%s cannot be kept on this system: %w", p.Name, err)
+		return fmt.Errorf("%s cannot be kept on this system: %v", p.Name, err) // no ErrUnavailable: nothing may run
 	}
 	return nil
 }

@@ -145,10 +145,13 @@ func (p *profiled) add(e permission.Entry, kind string) error {
 		missing = up
 	}
 	switch _, err := os.Lstat(missing); {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrNotExist):
 		if kind != open {
 			p.absent = append(p.absent, missing)
 		}
+		return nil
+	case errors.Is(err, fs.ErrPermission) && kind != open: // the folder is closed, which a command could change
+		p.fixed = append(p.fixed, fixed{filepath.Dir(missing), kind})
 		return nil
 	case err != nil:
 		return err

@@ -3,6 +3,7 @@ package box_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/permission"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/internal/nightly"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -205,4 +207,32 @@ func BenchmarkProfile(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestDeniedFilesAsUser does it as a user, and with folders that the user cannot read until a command changes that.
+func TestDeniedFilesAsUser(t *testing.T) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { boxtest.AsUser(t, cmd, os.TempDir()) }, func(t *testing.T) {
+		boxtest.NeedRooms(t)
+		for _, mode := range []os.FileMode{0o000, 0o300, 0o600} {
+			base := tree(t, "work/a/locked/.env="+canary, "work/a/locked/key.txt="+canary, "work/x=x")
+			locked := base + "/work/a/locked"
+			t.Cleanup(func() { _ = os.Chmod(locked, 0o700) })
+			p := &permission.Profile{Name: "a test", Rules: []permission.Rule{
+				{Key: "k", Path: permission.Workspace + "/**/.env", Access: permission.Deny},
+				{Key: "k", Path: permission.Workspace + "/a/locked/key.txt", Access: permission.Deny},
+			}}
+			for want, profile := range map[int]*permission.Profile{0: p, 2: nil} {
+				must.OK(t, os.Chmod(locked, mode))
+				const script = `cat x; chmod 700 a/locked; cat a/locked/.env a/locked/key.txt`
+				spec := run.Spec{Argv: []string{"sh", "-c", script}, Dir: base + "/work", Env: usual}
+				spec.Confinement = must.Get(box.New(box.Options{Profile: profile}).Confine(write(), base+"/work", nil))(t)
+				res := ran(t, spec)
+				must.Equal(t, mode.String()+": files that were read", want, strings.Count(res.Stdout, canary))
+				must.Equal(t, mode.String()+": the rest is read", true, strings.HasPrefix(res.Stdout, "x"))
+			}
+		}
+		if nightly.Tests() {
+			TestDeniedFiles(t)
+		}
+	})
 }

@@ -161,7 +161,6 @@ const (
 	maskFD  = 64               // the mount over a denied file, of which others are copies
 	fsFD    = 63               // a file system before it is one
 	openFD  = 200              // the first of those of what is open, see [furnisher.lookUp]
-	maxOpen = 64
 	shmSize = "size=1g,mode=1777"
 )
 
