@@ -87,7 +87,7 @@ func (l *look) join(sections map[string]string, max int) string {
 			c.Why = "outside of the folder"
 		case c.Why != "":
 		case withholds(l.withheld, l.root, c.Path, c.From):
-			c.Why = "withheld by the configuration"
+			c.Why = isWithheld
 		case section == "" || len(section) > max-b.Len():
 			c.Why = tooLarge
 		case !utf8.ValidString(section) || strings.Contains(section, "\x00"):
@@ -98,6 +98,9 @@ func (l *look) join(sections map[string]string, max int) string {
 	}
 	return b.String()
 }
+
+// isWithheld is why the content of a file is not shown.
+const isWithheld = "withheld by the configuration"
 
 // withholds reports whether one of the files, with slashes, must not be shown.
 func withholds(withheld func(path string) error, root string, names ...string) bool {

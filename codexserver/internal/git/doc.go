@@ -3,7 +3,7 @@
 // # A git folder of its own
 //
 // Git does not see a repository's own git folder, whose configuration, hooks and attributes could name programs, except
-// to make a worktree. It runs on a mirror: a git folder in [Scratch].Dir with a configuration of this package, a copy
+// to make a worktree and to move the branch of one. It runs on a mirror: a git folder in [Scratch].Dir with a configuration of this package, a copy
 // of the index, and the repository's refs and objects by reference. So no hook, filter, monitor, driver, helper, alias
 // or other program of the repository or the user runs, nothing is fetched, and nothing prompts. Of both configurations
 // only values that name no program are taken, as git config lists them: those of the system and the user with the files
@@ -28,5 +28,10 @@
 //
 // [Scratch.AddWorktree] makes a worktree by git's own command, on the repository itself. What its configuration names
 // does not run: hooks, monitors and filters are off, git has no network, and it writes only to the worktree and the
-// repository's git folder. The worktree is left to git and to those who commit there.
+// repository's git folder. A [Record] beside it says what it is, whatever a command writes into the worktree.
+//
+// [Worktree.Commit] commits there what git status names, on the branch of the worktree. Git runs on a mirror, and reads the
+// changed files from copies. It writes the objects; then the index of the worktree is replaced, and last git moves the
+// branch, if that is still where it was. A commit that a kill cuts short is finished by [Scratch.Mend]. What a filter would
+// convert is left out, and what [CommitOptions] withhold.
 package git

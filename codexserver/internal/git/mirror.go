@@ -142,11 +142,11 @@ func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error
 	}
 	c.dir, c.confined = cmp.Or(c.tree, m.root), m.confined
 	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_INDEX_FILE=" +
-		filepath.Join(m.scratch, "index")})
+		filepath.Join(m.scratch, "index")}, c.env)
 	if !c.bare {
 		c.env = append(c.env, "GIT_WORK_TREE="+c.dir)
 	}
-	if file := m.excludes(); file != "" {
+	if file := m.userFile("core.excludesfile", ""); file != "" {
 		c.options = append([]string{"-c", "core.excludesFile=" + file}, c.options...)
 	}
 	return m.run(ctx, c, args...)

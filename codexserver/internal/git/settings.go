@@ -22,6 +22,7 @@ var yes, no = []string{"true", "yes", "on", "1"}, []string{"false", "no", "off",
 var taken = []string{
 	"extensions.objectformat", "extensions.refstorage",
 	"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode", "core.autocrlf", "core.eol",
+	"core.sharedrepository",
 }
 
 func isTrue(value string) bool  { return slices.Contains(yes, strings.ToLower(value)) }
@@ -35,11 +36,16 @@ func userFiles() []string {
 	if file, ok := os.LookupEnv("GIT_CONFIG_GLOBAL"); ok {
 		return []string{file}
 	}
-	home, set := os.Getenv("HOME"), os.Getenv("XDG_CONFIG_HOME")
+	return []string{filepath.Join(userFolder(), "config"), filepath.Join(os.Getenv("HOME"), ".gitconfig")}
+}
+
+// userFolder returns git's folder for files of the user.
+func userFolder() string {
+	set := os.Getenv("XDG_CONFIG_HOME")
 	if set == "" {
-		set = filepath.Join(home, ".config")
+		set = filepath.Join(os.Getenv("HOME"), ".config")
 	}
-	return []string{filepath.Join(set, "git/config"), filepath.Join(home, ".gitconfig")}
+	return filepath.Join(set, "git")
 }
 
 // readSettings reads the settings of the system and the user, with the files that they include, as git does for the
@@ -148,11 +154,15 @@ func (m *mirror) config() string {
 	return text.String()
 }
 
-// excludes returns the user's global ignore patterns if git would not block on them, or "" if git's default counts.
-func (m *mirror) excludes() string {
-	file := m.settings["core.excludesfile"]
+// userFile returns the file that a setting of the user's names, if git would not block on it, or else "". Without the setting it
+// is the file usual in git's folder of the user, unless usual is "".
+func (m *mirror) userFile(key, usual string) string {
+	file := m.settings[key]
 	if rest, ok := strings.CutPrefix(file, "~/"); ok {
 		file = filepath.Join(os.Getenv("HOME"), rest)
+	}
+	if file == "" && usual != "" {
+		file = filepath.Join(userFolder(), usual)
 	}
 	if info, err := os.Stat(file); !filepath.IsAbs(file) || err != nil || !info.Mode().IsRegular() {
 		return ""

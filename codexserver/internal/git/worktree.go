@@ -22,12 +22,11 @@ func Worktrees(home string) string { return filepath.Join(home, "codex-mcp-workt
 
 // Worktree is a git worktree on a new branch.
 type Worktree struct {
-	// Path is its top folder, and Branch the name of its branch.
-	Path, Branch string
-	// Cwd is the folder in it that corresponds to the one that it was made for: Path, if the commit has no such folder.
-	Cwd string
+	Record
+	// Path is its top folder.
+	Path string
 
-	repository *mirror
+	scratch Scratch
 }
 
 // worktreeTimeout is how long making a worktree may take.
@@ -69,15 +68,16 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	var id [4]byte
 	_, _ = rand.Read(id[:]) // never fails
 	name := hex.EncodeToString(id[:])
-	w := &Worktree{Path: filepath.Join(trees, name), Branch: "codex/" + name, repository: m}
+	w := &Worktree{Path: filepath.Join(trees, name), Record: Record{Branch: branchPrefix + name}, scratch: s}
 	if err := os.Mkdir(w.Path, 0o700); err != nil {
 		return nil, err
 	}
 	m.programs.Given(w.Path)
 	writes := []string{m.commonDir, w.Path}
 	add := func(branch string) error {
-		return m.change(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", branch,
-			w.Branch, w.Path, "HEAD")
+		_, err := m.change(ctx, inTree(root), writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track",
+			branch, w.Branch, w.Path, "HEAD")
+		return err
 	}
 	err = add("-b")
 	for n := 0; n < 5 && err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "commondir"); n++ {
@@ -87,14 +87,25 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(w.Path))
 	}
-	// Only now git says which filters the worktree has: the configuration may depend on its folder and its branch.
-	if err = m.change(ctx, w.Path, writes, "reset", "--hard", "--quiet", "--no-recurse-submodules"); err != nil {
-		return nil, errors.Join(err, w.Remove(ctx))
+	if err = w.describe(m); err == nil {
+		// Only now git says which filters the worktree has: the configuration may depend on its folder and its branch.
+		c := inTree(w.Path)
+		c.limit = worktreeTimeout
+		_, err = m.change(ctx, c, writes, "reset", "--hard", "--quiet", "--no-recurse-submodules")
+	}
+	if err == nil {
+		w.Base, err = w.tip(ctx)
 	}
 	w.Cwd = filepath.Join(w.Path, strings.TrimPrefix(dir, root))
 	// it is missing, or a symbolic link leads to it
 	if info, err := os.Stat(w.Cwd); err != nil || !info.IsDir() || paths.Real(w.Cwd) != w.Cwd {
 		w.Cwd = w.Path
+	}
+	if err == nil {
+		err = w.write()
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.remove(ctx, m))
 	}
 	return w, nil
 }
@@ -134,32 +145,50 @@ func isSame(a, b string) bool {
 
 // Remove removes the worktree and its branch, with all that is in them.
 func (w *Worktree) Remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), worktreeTimeout)
-	defer cancel()
-	m := w.repository
-	return errors.Join(
-		os.RemoveAll(w.Path), // which git may not do
-		m.change(ctx, m.root, []string{m.commonDir}, "worktree", "remove", "--force", w.Path),
-		m.change(ctx, m.root, []string{m.commonDir}, "branch", "--quiet", "-D", w.Branch))
-}
-
-// change runs git on the repository itself in dir, the top folder of a working tree, with hooks and filters off.
-func (m *mirror) change(ctx context.Context, dir string, writes []string, args ...string) error {
-	if err := m.regular(); err != nil {
-		return err
+	m, err := w.scratch.open(w.Root)
+	if err == nil && m.commonDir != w.CommonDir {
+		err = fmt.Errorf("%s is not a working tree of the repository %s", w.Root, w.CommonDir)
 	}
-	confined, err := m.programs.Confine(writes...)
 	if err != nil {
 		return err
 	}
-	c := call{dir: dir, env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir)}, confined: confined}
+	return w.remove(ctx, m)
+}
+
+// remove is Remove by way of the working tree for which the worktree was made.
+func (w *Worktree) remove(ctx context.Context, m *mirror) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), worktreeTimeout)
+	defer cancel()
+	err := os.RemoveAll(w.Path) // which git may not do
+	for _, args := range [][]string{
+		{"worktree", "remove", "--force", w.Path}, {"branch", "--quiet", "-D", w.Branch},
+	} {
+		_, failed := m.change(ctx, inTree(m.root), []string{m.commonDir}, args...)
+		err = errors.Join(err, failed)
+	}
+	return errors.Join(err, w.forget())
+}
+
+// inTree is a call of git in the top folder of a working tree, whose .git counts.
+func inTree(dir string) call {
+	return call{dir: dir, env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir)}}
+}
+
+// change runs git on the repository itself, with hooks and filters off.
+func (m *mirror) change(ctx context.Context, c call, writes []string, args ...string) (out string, err error) {
+	if err := m.regular(); err != nil {
+		return "", err
+	}
+	if c.confined, err = m.programs.Confine(writes...); err != nil {
+		return "", err
+	}
 	if slices.ContainsFunc(userFiles(), func(file string) bool { return exists(file) && m.programs.Writable(file) }) {
 		c.env = append(c.env, "GIT_CONFIG_GLOBAL="+os.DevNull)
 	}
 	// Git lists more than the filters, because it fails if none is set.
 	keys, err := m.run(ctx, c, "config", "--list", "--name-only", "-z")
 	if err != nil {
-		return err
+		return "", err
 	}
 	set := slices.Clone(worktreeSettings)
 	for key := range strings.SplitSeq(keys, "\x00") {
@@ -181,11 +210,7 @@ func (m *mirror) change(ctx context.Context, dir string, writes []string, args .
 			fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, set[i+1]))
 	}
 	c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(set)/2))
-	if args[0] == "reset" { // the checkout
-		c.limit = worktreeTimeout
-	}
-	_, err = m.run(ctx, c, args...)
-	return err
+	return m.run(ctx, c, args...)
 }
 
 // worktreeSettings are keys with their values: hooks in the configuration, which git has since
