@@ -186,7 +186,10 @@ func (e *Engine) settings(ctx context.Context, cfg protocol.Config, c *child, wa
 	if s.ApprovalPolicy == "" && isNew {
 		s.ApprovalPolicy = string(c.policy)
 	}
-	s.choices = cfg.Chosen()
+	s.choices = cfg.Noted(get[string](file.with(s.own), "developer_instructions"))
+	if cfg.Note != "" {
+		s.DeveloperInstructions = s.choices.DeveloperInstructions
+	}
 	if search != nil {
 		s.choices.WebSearch = search
 	}

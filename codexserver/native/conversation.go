@@ -63,11 +63,15 @@ func (e *Engine) start(
 	if err != nil {
 		return nil, err
 	}
+	choices := call.Noted(cfg.DeveloperInstructions)
+	if told := choices.DeveloperInstructions; told != nil {
+		cfg.DeveloperInstructions = *told
+	}
 	c, err := e.conversation(cfg, host, protocol.SessionMeta{ID: id.String()})
 	if err != nil {
 		return nil, err
 	}
-	c.chosen = c.choice(call.Chosen())
+	c.chosen = c.choice(choices)
 	if err = c.judge(call); err == nil {
 		err = c.open(ctx)
 	}

@@ -3,6 +3,7 @@ package protocol
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -105,6 +106,8 @@ type Config struct {
 	// other fields win over them.
 	Overrides Overrides
 	Choices
+	// Note is told to the model of a new conversation after the developer instructions, see [Config.Noted].
+	Note                  string
 	IncludeApplyPatchTool *bool `key:"include_apply_patch_tool"`
 	// FromCall is true when the overrides come from the caller of a tool, mostly a model,
 	// and not from the user. A writable root among them does not count as one of the
@@ -122,6 +125,21 @@ type Config struct {
 	// The conversation has [SandboxReadOnly] and [ApprovalNever], and nothing can widen
 	// them.
 	ReadOnly bool
+}
+
+// Noted is [Config.Chosen] with the note after the developer instructions, which are those of the configuration unless
+// a call chooses others.
+func (c *Config) Noted(configured string) Choices {
+	choices := c.Chosen()
+	if c.Note == "" {
+		return choices
+	}
+	if chosen := choices.DeveloperInstructions; chosen != nil {
+		configured = *chosen
+	}
+	both := strings.TrimSpace(configured + "\n\n" + c.Note)
+	choices.DeveloperInstructions = &both
+	return choices
 }
 
 // Overrides are keys of config.toml. Their values are tables, which are map[string]any, and []any, string, bool, int64,
