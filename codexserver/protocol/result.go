@@ -34,7 +34,7 @@ type TurnResult struct {
 	// Rerouted has the first changes of what answers, in their order.
 	Rerouted []Rerouted `json:"rerouted,omitempty"`
 	// Worktree is the git worktree that was made for the thread before the turn, or nil.
-	Worktree *Worktree `json:"worktree,omitzero" about:"path, branch"`
+	Worktree *Worktree `json:"worktree,omitzero" about:"path, branch, base, commit"`
 	// DurationMS is the time from the begin of the turn to its end, or to now, in milliseconds.
 	DurationMS int64 `json:"durationMs"`
 	// Usage is nil while the tokens are not known.
@@ -117,6 +117,9 @@ type Worktree struct {
 	// Path is its top folder, and Branch the name of the branch.
 	Path   string `json:"path"`
 	Branch string `json:"branch"`
+	// Base is the commit at which the branch began, and Commit its last one, "" while that is the same or not known.
+	Base   string `json:"base,omitzero"`
+	Commit string `json:"commit,omitzero"`
 }
 
 // TurnUsage counts tokens.

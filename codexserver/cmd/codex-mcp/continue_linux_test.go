@@ -41,6 +41,8 @@ func TestEndToEndContinued(t *testing.T) {
 		"writes its answer's form":                {prompt: "please form", arguments: formed, want: `"output":{"zebra":true}`, runs: 1},
 		"writes its form after a check":           {prompt: "please form", arguments: formed + `,"check":"test -e ran"`, want: `"output":{"zebra":true}`, runs: 1},
 		"writes its answer's form, in background": {prompt: "please form", arguments: formed + `,"background":true`, want: `(completed): {\"zebra\":true}`, runs: 1},
+		"waits in a worktree":                     {prompt: "please wait", arguments: inWorktree, before: leave, want: `"commit":"`},
+		"waits in a worktree, in the background":  {prompt: "please wait", arguments: inWorktree + `,"background":true`, before: leave, want: "The work is committed on codex/"},
 		"asks, the file is edited":                {prompt: "please wait", arguments: `,"approval-policy":"never"`, before: loosen, want: "done: ", runs: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,8 +62,20 @@ func TestEndToEndContinued(t *testing.T) {
 			if left := k.left(); len(left) > 0 {
 				t.Errorf("left: %q", left)
 			}
+			if strings.HasPrefix(tt.arguments, inWorktree) {
+				must.Equal(t, "the commits", "please wait\n\nA\tleft", servertest.Git(t, k.f.cwd, "log", "--format=%s", "--name-status", "HEAD..", "--branches=codex/*"))
+			}
 		})
 	}
+}
+
+// inWorktree are arguments of a call in a worktree.
+const inWorktree = `,"worktree":true`
+
+// leave puts a file where the turn of a killed server has worked.
+func leave(t *testing.T, k *killer, _ string) {
+	trees := must.Get(filepath.Glob(filepath.Join(k.f.home, "codex-mcp-worktrees", "*", ".git")))(t)
+	write(t, filepath.Join(filepath.Dir(trees[0]), "left"), "work\n")
 }
 
 // formed are arguments with a schema.
@@ -140,6 +154,10 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 	t.Cleanup(model.Close)
 	writeConfig(t, f.home, fmt.Sprintf("approval_policy = \"untrusted\"\n"+configOf, model.BaseURL()))
 	configureCut(t, f, "allow")
+	if strings.HasPrefix(arguments, inWorktree) {
+		servertest.Git(t, f.cwd, "init", "-q")
+		servertest.Git(t, f.cwd, "commit", "-q", "--allow-empty", "-m", "first")
+	}
 	k = &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
 	t.Cleanup(func() { k.sweep() })
 	s := k.start()

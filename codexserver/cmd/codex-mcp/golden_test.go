@@ -619,6 +619,7 @@ var goldenTimes = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d`), `<TIME>`},
 	{regexp.MustCompile(`process \d+ on [^ ,"]+`), `process <PID> on <HOST>`},
 	{regexp.MustCompile(`(worktrees/|codex/)[0-9a-f]{8}\b`), `$1<WORKTREE>`},
+	{regexp.MustCompile(`"(base|commit)":"[0-9a-f]{40}"`), `"$1":"<COMMIT>"`},
 	{regexp.MustCompile(`"ttlMs":864\d{5}\b`), `"ttlMs":"<A DAY AND MORE>"`},
 	{regexp.MustCompile(`http://127\.0\.0\.1:\d+/#[A-Za-z0-9_-]+`), `<PAGE>`},
 	{regexp.MustCompile(` · \d+[hms]\d*[ms]?\d*s?( · no output seen)?`), ``},

@@ -8,7 +8,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/plain"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -42,7 +41,7 @@ type codexArguments struct {
 	Sandbox        protocol.SandboxMode    `json:"sandbox" enum:"read-only,workspace-write,danger-full-access" about:"What commands may touch without asking."`
 	Config         protocol.Overrides      `json:"config" about:"Keys of config.toml to override, dotted or nested: of the model, reasoning, sandbox, approval policy and tools. Most others are refused."`
 	protocol.Choices
-	Worktree bool `json:"worktree" about:"Work in a new git worktree of cwd's repository, on a new branch at HEAD. The result names both; use git for the rest."`
+	Worktree bool `json:"worktree" about:"Work in a new git worktree of cwd's repository, on a new branch at HEAD, and commit the work there. The result names both."`
 	turnArguments
 	Background bool `json:"background" about:"Answer at once; codex-wait has the result."`
 }
@@ -79,20 +78,23 @@ func (a *codexArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRe
 		if tree, err = t.addWorktree(ctx, cwd); err != nil {
 			return nil, err
 		}
-		cfg.Cwd = tree.Cwd
-		b.Order.Worktree = &protocol.Worktree{
-			Path: plain.Short(tree.Path, maxTree), Branch: plain.Short(tree.Branch, maxName),
-		}
-		b.Remark(fmt.Sprintf("The conversation works in the git worktree %s, on the new branch %s. "+
-			"Use git to commit there what you want to keep.", tree.Path, tree.Branch))
+		cfg.Cwd, cfg.Note = tree.Cwd, noteOf(tree)
+		b.Remark(fmt.Sprintf("The conversation works in the git worktree %s, on the new branch %s.", tree.Path,
+			tree.Branch))
 	}
 	th, err := c.Threads.Start(ctx, c.table.Caller(c.Client, c.Roots), cfg, attend)
+	if err == nil && tree != nil {
+		if err = tree.Owner(th.ID()); err != nil {
+			err = errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), th.ID()))
+		}
+	}
 	if err != nil {
 		if tree != nil {
 			err = errors.Join(err, tree.Remove(ctx))
 		}
 		return nil, err
 	}
+	t.commits(b, th, a.Prompt)
 	for _, w := range warnings {
 		b.Remark(w)
 		th.Warn(c.Awaited.Submission, w)

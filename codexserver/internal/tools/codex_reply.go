@@ -103,6 +103,7 @@ func (a *replyArguments) run(ctx context.Context, c *Call) (_ *mcptypes.CallTool
 		return nil, err
 	}
 	in.Effort = a.Effort
+	c.table.commits(b, th, a.Prompt)
 	switch a.WhileRunning {
 	case "steer":
 		err := th.Steer(ctx, in.Items)

@@ -43,5 +43,6 @@ func (t *Table) Continue(
 	if err != nil {
 		return nil, err
 	}
+	t.commits(b, th, before.Subject)
 	return c.run(ctx, b, th, a, in), nil
 }

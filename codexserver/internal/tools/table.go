@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -301,7 +302,7 @@ func (c *Call) enter(ctx context.Context) (err error) {
 }
 
 // sweep removes from the home, once and in the background, with the turns of a client, what is not needed any more:
-// private git folders of processes that were killed.
+// private git folders of processes that were killed. It finishes their commits.
 func (t *Table) sweep(ts *Turns) {
 	scratch, log := t.options.Report.Scratch, t.options.Report.Logger
 	if scratch.Dir == "" {
@@ -309,7 +310,11 @@ func (t *Table) sweep(ts *Turns) {
 	}
 	t.swept.Do(func() {
 		ts.running.Go(func() {
-			if err := scratch.Sweep(ts.ctx); err != nil && ts.ctx.Err() == nil && log != nil {
+			err := scratch.Sweep(ts.ctx)
+			if t.options.Home != "" {
+				err = errors.Join(err, scratch.Mend(ts.ctx, git.Worktrees(t.options.Home), t.withheld))
+			}
+			if err != nil && ts.ctx.Err() == nil && log != nil {
 				log.Warn("sweeping what is kept", "error", err)
 			}
 		})

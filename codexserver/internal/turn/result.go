@@ -47,9 +47,9 @@ func (t *Turn) Result() Result {
 	return *t.result
 }
 
-// conclude makes the result of a turn that ends with err and has changed what was found. It holds the lock, so Order.Read
+// conclude makes the result of a turn that ends with err and has changed what was found, in a worktree or none. It holds the lock, so Order.Read
 // must not call the turn.
-func (t *Turn) conclude(err error, found *changes.Found) {
+func (t *Turn) conclude(err error, found *changes.Found, tree *protocol.Worktree) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.folder.found = found; !t.time.began.IsZero() {
@@ -94,7 +94,7 @@ func (t *Turn) conclude(err error, found *changes.Found) {
 			result.Refused[i].Why = ""
 		}
 	}
-	result.ThreadID, result.Worktree = plain.Short(t.ThreadID(), plain.MaxName), t.Order.Worktree
+	result.ThreadID, result.Worktree = plain.Short(t.ThreadID(), plain.MaxName), tree
 	result.Content = cmp.Or(hidden, strings.Join(r.Texts, "\n\n"))
 	if t.Order.Shows {
 		result.Truncated.See = "codex-show has the rest"

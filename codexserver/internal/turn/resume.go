@@ -18,6 +18,9 @@ type Order struct {
 	Shows bool
 	// CheckTime is how long a check may take, by default ten minutes.
 	CheckTime time.Duration
+	// Commit commits what is in the worktree, in a bounded time. It returns the last commit of the branch, "" for none
+	// since it began, and what the caller should know. It is nil for turns that commit nothing.
+	Commit func() (commit string, remarks []string)
 	// Read takes the answer of a review, or why the turn failed or was aborted, into the result, and returns what is shown in
 	// place of the answer, and an error unless the review has ended well. It is nil for other turns.
 	Read func(answer string, did *protocol.TurnResult, failed error) (string, error)
@@ -39,8 +42,10 @@ type Resume struct {
 	Tries  int      `json:"tries,omitzero"`
 	// Schema is that of the answer, nil for none.
 	Schema jsontext.Value `json:"schema,omitzero"`
-	// Worktree is the one that the call made for the thread.
+	// Worktree is the one that was made for the thread, and Subject the line that the commit of the turn's work begins
+	// with there.
 	Worktree *protocol.Worktree `json:"worktree,omitzero"`
+	Subject  string             `json:"subject,omitzero"`
 }
 
 // Resume returns what another process needs to continue the turn, or nil if none does, such

@@ -242,7 +242,7 @@ func (t *Turn) Ready(m protocol.EventMsg) {
 }
 
 // Conclude makes the result of the turn from the error of [engine.Conversation] Turn. It compares the folder with how it
-// was before, for a bounded time, and returns the diff. [Turn.End] must follow. Later calls are ignored.
+// was before, and commits its work, each for a bounded time, and returns the diff. [Turn.End] must follow. Later calls are ignored.
 func (t *Turn) Conclude(err error) (diff string) {
 	if safefile.IsFull(err) {
 		_ = t.folder.options.Room.Release() // of what is closed, nothing needs to be written
@@ -262,7 +262,14 @@ func (t *Turn) Conclude(err error) (diff string) {
 	t.status, t.err = ending, err
 	t.mu.Unlock()
 	found := before.After(work) // which alone has the patches from now on
-	t.conclude(err, &found)
+	tree := t.Order.Worktree
+	if work.Begun && t.Order.Commit != nil {
+		commit, remarks := t.Order.Commit()
+		committed := *tree
+		committed.Commit, tree = commit, &committed
+		t.Remark(remarks...)
+	}
+	t.conclude(err, &found, tree)
 	return found.Diff
 }
 
