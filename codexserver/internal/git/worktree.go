@@ -69,6 +69,12 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	_, _ = rand.Read(id[:]) // never fails
 	name := hex.EncodeToString(id[:])
 	w := &Worktree{Path: filepath.Join(trees, name), Record: Record{Branch: branchPrefix + name}, scratch: s}
+	w.Root, w.CommonDir = m.root, m.commonDir
+	done, err := w.mark(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	if err := os.Mkdir(w.Path, 0o700); err != nil {
 		return nil, err
 	}
@@ -161,7 +167,7 @@ func (w *Worktree) remove(ctx context.Context, m *mirror) error {
 	defer cancel()
 	err := os.RemoveAll(w.Path) // which git may not do
 	for _, args := range [][]string{
-		{"worktree", "remove", "--force", w.Path}, {"branch", "--quiet", "-D", w.Branch},
+		{"worktree", "remove", "--force", "--force", w.Path}, {"branch", "--quiet", "-D", w.Branch},
 	} {
 		_, failed := m.change(ctx, inTree(m.root), []string{m.commonDir}, args...)
 		err = errors.Join(err, failed)
