@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
@@ -17,17 +18,17 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// ifApproved says where a check runs after a question, by the mode of its sandbox.
+// ifApproved says where a line runs after a question, by the mode of its sandbox.
 var ifApproved = map[protocol.SandboxMode]string{
 	protocol.SandboxReadOnly:       "; if approved, it runs in the read-only sandbox",
 	protocol.SandboxWorkspaceWrite: "; if approved, it runs in the sandbox",
 }
 
 // Check implements [engine.Checker] by Codex's command/exec, which asks nobody. So this program decides before, by the
-// policy of the conversation, and the check runs in the sandbox of the conversation. It leaves that only if a person lets it:
+// policy of the conversation, and the line runs in the sandbox of the conversation. It leaves that only if a person lets it:
 // where Codex has no sandbox, and once more after the sandbox has stopped it.
-func (c *conversation) Check(ctx context.Context, id, line string, limit time.Duration) (why string, err error) {
-	now, argv := c.settings.now, append(slices.Clone(run.LineShell(c.engine.system, os.Environ())), line)
+func (c *conversation) Check(ctx context.Context, l engine.Line) (why string, err error) {
+	now, argv := c.settings.now, append(slices.Clone(run.LineShell(c.engine.system, os.Environ())), l.Text)
 	if !slices.Contains(protocol.ApprovalPolicies(), now.Policy) { // finer rules, of which none is read here
 		now.Policy = protocol.ApprovalUntrusted
 	}
@@ -38,17 +39,17 @@ func (c *conversation) Check(ctx context.Context, id, line string, limit time.Du
 	})
 	switch {
 	case verdict.Action == decide.Refuse:
-		return c.refuseCheck(id, argv, verdict.Reason), nil
+		return c.refuseCheck(l.ID, argv, verdict.Reason), nil
 	case verdict.Action == decide.RunReadOnly:
 		now.Sandbox = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
 	case !c.settings.confines:
 		now.Sandbox = protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}
 	}
 	outside := now.Sandbox.Mode == protocol.SandboxDangerFullAccess
-	k := &checkRun{id: id, argv: argv, limit: limit, sandbox: now.Sandbox}
+	k := &checkRun{line: l, argv: argv, sandbox: now.Sandbox}
 	if verdict.Action == decide.Ask || decide.Mentions(c.engine.options.Ask, argv) {
 		q := approval.Command{
-			Reason:        "the check of the turn" + ifApproved[now.Sandbox.Mode],
+			Reason:        l.Purpose() + ifApproved[now.Sandbox.Mode],
 			LeavesSandbox: outside && !full, NoSandbox: full, Confinable: !outside,
 		}
 		if verdict.Reason != "" {
@@ -65,13 +66,13 @@ func (c *conversation) Check(ctx context.Context, id, line string, limit time.Du
 	if why = box.Denial(now.Sandbox.NetworkAccess, now.Cwd, res); why == "" {
 		return "", nil
 	}
-	after := decide.AfterCheck(now.Policy)
+	after := decide.AfterCheck(now.Policy, l.Purpose())
 	if after.Action != decide.Ask {
 		return why, nil
 	}
 	c.host.Emit(protocol.BackgroundEvent{
-		Message: fmt.Sprintf("the sandbox stopped the check, exit code %d: %s", res.ExitCode,
-			run.FormatOutput(res.Stderr)),
+		Message: fmt.Sprintf("the sandbox stopped %s, exit code %d: %s", l.Purpose(),
+			res.ExitCode, run.FormatOutput(res.Stderr)),
 	})
 	refused, err := c.askCheck(ctx, k, approval.Command{Reason: after.Reason, LeavesSandbox: true})
 	if err != nil || refused != "" {
@@ -84,9 +85,8 @@ func (c *conversation) Check(ctx context.Context, id, line string, limit time.Du
 
 // checkRun is what runs as a check, and where.
 type checkRun struct {
-	id      string
+	line    engine.Line
 	argv    []string
-	limit   time.Duration
 	sandbox protocol.SandboxPolicy
 	start   []string // nil for argv
 	environ []string // nil for that of the conversation's commands
@@ -105,7 +105,7 @@ func (c *conversation) askCheck(
 	ctx context.Context, k *checkRun, q approval.Command,
 ) (why string, err error) {
 	dir := c.settings.now.Cwd
-	q.CallID, q.Command, q.Cwd, q.FromEngine, q.Once = k.id, k.argv, dir, true, true
+	q.CallID, q.Command, q.Cwd, q.FromEngine, q.Once = k.line.ID, k.argv, dir, true, true
 	shown := run.HoldFolders(dir)
 	defer shown.Close()
 	out := c.host.Ask(ctx, q)
@@ -115,9 +115,9 @@ func (c *conversation) askCheck(
 	case !out.Decision.Approves():
 		return "the check was not run: " + out.ForModel(), nil
 	case shown.Replaced() != "":
-		return c.refuseCheck(k.id, k.argv, "the folder "+dir+" was replaced before the user answered"), nil
+		return c.refuseCheck(k.line.ID, k.argv, "the folder "+dir+" was replaced before the user answered"), nil
 	case out.Confined && !q.Confinable:
-		return c.refuseCheck(k.id, k.argv, "it may run only in the sandbox, which is not possible"), nil
+		return c.refuseCheck(k.line.ID, k.argv, "it may run only in the sandbox, which is not possible"), nil
 	case out.Ruled && !out.Confined && !q.Confinable:
 		return c.leaveByRule(k, out.Environ)
 	}
@@ -128,7 +128,7 @@ func (c *conversation) askCheck(
 func (c *conversation) leaveByRule(k *checkRun, named []string) (why string, err error) {
 	commands, plain := decide.Commands(k.argv)
 	if !plain {
-		return c.refuseCheck(k.id, k.argv,
+		return c.refuseCheck(k.line.ID, k.argv,
 			"a rule lets it run outside the sandbox, but it is more than plain commands"), nil
 	}
 	now, environ := &c.settings.now, os.Environ()
@@ -136,7 +136,7 @@ func (c *conversation) leaveByRule(k *checkRun, named []string) (why string, err
 	roots := box.AskedRoots(writes, now.Cwd, environ)
 	start, environ, err := c.engine.programs.Outside(k.argv, commands, now.Cwd, environ, named, roots...)
 	if err != nil {
-		return c.refuseCheck(k.id, k.argv, "a rule lets it run outside the sandbox, but "+err.Error()), nil
+		return c.refuseCheck(k.line.ID, k.argv, "a rule lets it run outside the sandbox, but "+err.Error()), nil
 	}
 	k.start, k.environ = start, environ
 	return "", nil
@@ -145,7 +145,7 @@ func (c *conversation) leaveByRule(k *checkRun, named []string) (why string, err
 // runCheck runs a check to its end, and returns why that says nothing.
 func (c *conversation) runCheck(ctx context.Context, k *checkRun) (res run.Result, why string, err error) {
 	if moved := c.settings.moved(); moved != "" {
-		return res, c.refuseCheck(k.id, k.argv, moved), nil
+		return res, c.refuseCheck(k.line.ID, k.argv, moved), nil
 	}
 	if res, err = c.exec(ctx, k); err != nil {
 		why = "it did not run to its end: " + err.Error()
@@ -172,7 +172,7 @@ func (c *conversation) exec(ctx context.Context, k *checkRun) (res run.Result, e
 	// Codex refuses the one and, in some versions, the other where it has its sandbox on Windows.
 	streams := c.engine.system != "windows"
 	p := &apptypes.ExecParams{
-		Command: argv, Cwd: c.settings.now.Cwd, ProcessID: k.id, TimeoutMS: k.limit.Milliseconds(),
+		Command: argv, Cwd: c.settings.now.Cwd, ProcessID: k.line.ID, TimeoutMS: k.line.Limit.Milliseconds(),
 		Env: c.settings.overrides(ch, environ), DisableOutputCap: streams, StreamStdoutStderr: streams,
 	}
 	if sandbox.Mode == protocol.SandboxWorkspaceWrite { // command/exec knows no working folder of a thread

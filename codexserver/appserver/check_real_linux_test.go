@@ -64,7 +64,7 @@ func TestRealCheckEnvironment(t *testing.T) {
 				}
 				conv := must.Get(r.engine.Start(ctx, protocol.Config{Cwd: r.cwd}, &recorder{}))(t)
 				must.OK(t, conv.Turn(t.Context(), text("go")))
-				why, err := conv.(engine.Checker).Check(t.Context(), "check", fmt.Sprintf("env -0 >check%d.env", i), time.Minute)
+				why, err := conv.(engine.Checker).Check(t.Context(), engine.Line{ID: "check", Text: fmt.Sprintf("env -0 >check%d.env", i), Limit: time.Minute})
 				must.OK(t, err)
 				must.Equal(t, "why", "", why)
 				command := servertest.Environ(t, filepath.Join(r.cwd, fmt.Sprintf("command%d.env", i)))

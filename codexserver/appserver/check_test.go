@@ -125,7 +125,7 @@ func TestCheckIsAskedAbout(t *testing.T) {
 			e := f.engine(appserver.Options{Ask: [][]string{{"ask"}}})
 			e.RunsOn(tt.system)
 			conv := must.Get(e.Start(t.Context(), protocol.Config{Cwd: f.cwd, ApprovalPolicy: tt.policy, Sandbox: tt.mode}, h))(t)
-			why, err := conv.(engine.Checker).Check(t.Context(), "id", tt.line, time.Minute)
+			why, err := conv.(engine.Checker).Check(t.Context(), engine.Line{ID: "id", Text: tt.line, Limit: time.Minute})
 			must.OK(t, err)
 			if !strings.Contains(why, tt.why) || tt.why == "" && why != "" {
 				t.Errorf("why %q", why)
@@ -146,13 +146,32 @@ func TestCheckIsAskedAbout(t *testing.T) {
 	}
 }
 
+// TestSetUpIsAskedAbout checks that questions say of a set-up that it is one, before it runs and after the sandbox stopped it.
+func TestSetUpIsAskedAbout(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fake) {
+		f.cwd = t.TempDir()
+		f.executes("touch: cannot touch '"+filepath.Join(t.TempDir(), "x")+"': Read-only file system\n", "")
+		var asked []string
+		h := &recorder{exec: func(_ context.Context, q approval.Command) elicit.Outcome {
+			asked = append(asked, q.Reason)
+			return elicit.Outcome{Decision: elicit.Approved}
+		}}
+		conv := must.Get(f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{Cwd: f.cwd, ApprovalPolicy: "untrusted", Sandbox: "workspace-write"}, h))(t)
+		l := engine.Line{ID: "id", Text: "npm ci", Limit: time.Minute, SetUp: true}
+		must.Equal(t, "why", "", must.Get(conv.(engine.Checker).Check(t.Context(), l))(t))
+		must.Equal(t, "asked", []string{
+			"the set-up of the worktree; if approved, it runs in the sandbox", "the sandbox stopped the set-up of the worktree; retry without sandbox?",
+		}, asked)
+	})
+}
+
 // TestCheckAborts ends the turn with the answer to a check's question.
 func TestCheckAborts(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake) {
 		f.cwd = t.TempDir()
 		sent := f.executes()
 		conv := must.Get(f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{Cwd: f.cwd, ApprovalPolicy: "untrusted", Sandbox: "workspace-write"}, decide(elicit.Abort)))(t)
-		if _, err := conv.(engine.Checker).Check(t.Context(), "id", "make", time.Minute); err == nil || len(*sent) > 0 {
+		if _, err := conv.(engine.Checker).Check(t.Context(), engine.Line{ID: "id", Text: "make", Limit: time.Minute}); err == nil || len(*sent) > 0 {
 			t.Errorf("error %v, %d ran", err, len(*sent))
 		}
 	})
@@ -170,7 +189,7 @@ func TestCheckIsLetOutByARule(t *testing.T) {
 				return elicit.Outcome{Decision: elicit.Approved, Ruled: true}
 			}}
 			conv := must.Get(f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{Cwd: f.cwd, ApprovalPolicy: "on-request", Sandbox: "workspace-write"}, h))(t)
-			why := must.Get(conv.(engine.Checker).Check(t.Context(), "id", line, time.Minute))(t)
+			why := must.Get(conv.(engine.Checker).Check(t.Context(), engine.Line{ID: "id", Text: line, Limit: time.Minute}))(t)
 			if want != "" && (!strings.Contains(why, "the sandbox stopped it") || len(*sent) != 1) || want == "" && (why != "" || len(*sent) != 2) {
 				t.Errorf("why %q, %d ran", why, len(*sent))
 			}
@@ -218,7 +237,7 @@ func TestCheckEnvironmentOnTheBridge(t *testing.T) {
 				ctx = engine.WithOrigin(ctx, *tt.origin)
 			}
 			conv := must.Get(f.engine(appserver.Options{}).Start(ctx, protocol.Config{Cwd: f.cwd, ApprovalPolicy: "never", Sandbox: "workspace-write"}, &recorder{}))(t)
-			must.Equal(t, "why", "", must.Get(conv.(engine.Checker).Check(t.Context(), "id", "true", time.Minute))(t))
+			must.Equal(t, "why", "", must.Get(conv.(engine.Checker).Check(t.Context(), engine.Line{ID: "id", Text: "true", Limit: time.Minute}))(t))
 			got, env := map[string]string{}, (*sent)[0].Env
 			for _, entry := range os.Environ() {
 				if name, _, _ := strings.Cut(entry, "="); name != "" && !slices.Contains(slices.Collect(maps.Keys(env)), name) && !strings.HasPrefix(name, "ANTHROPIC") {

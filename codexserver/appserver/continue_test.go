@@ -154,6 +154,22 @@ func TestContinue(t *testing.T) {
 	}
 }
 
+// TestContinueNotBegun begins a turn whose process ended before it had begun it, such as in its set-up.
+func TestContinueNotBegun(t *testing.T) {
+	path := writeRollout(t, turnContext("read-only", "", "on-request"))
+	bubble(t, func(t *testing.T, f *fake) {
+		f.rollout = path
+		params := f.keep("turn/start")
+		f.turn = func(r *run) { r.say("begun"); r.complete("completed") }
+		h := &recorder{}
+		conv := must.Get(f.engine(appserver.Options{}).Resume(t.Context(), savedAt(path), protocol.Config{Cwd: t.TempDir(), Continues: true}, h))(t)
+		must.OK(t, conv.Turn(t.Context(), protocol.TurnInput{Key: "k", Items: protocol.TextInput("the task"), Continue: func(string) {}}))
+		if started := strings.Join(*params, ""); !strings.Contains(started, "the task") || strings.Contains(started, "interrupted") || h.answer() != "begun" {
+			t.Errorf("turn/start %s", started)
+		}
+	})
+}
+
 // TestCanContinue says that turns of a Codex that does not record what began a turn are not continued.
 func TestCanContinue(t *testing.T) {
 	for version, want := range map[string]string{newestVersion: "", "0.169.0": "", "0.168.0": "codex 0.168.0 does not record which turn a message began"} {

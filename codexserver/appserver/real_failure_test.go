@@ -301,7 +301,7 @@ func TestRealContinueChecked(t *testing.T) {
 	}
 	check := func(conv engine.Conversation) (string, error) {
 		line := "echo ran >> ran.txt; [ $(wc -l < ran.txt) -gt 1 ] || sleep 600"
-		return conv.(engine.Checker).Check(t.Context(), rand.Text(), line, time.Minute)
+		return conv.(engine.Checker).Check(t.Context(), engine.Line{ID: rand.Text(), Text: line, Limit: time.Minute})
 	}
 	cut := make(chan string)
 	go func() {

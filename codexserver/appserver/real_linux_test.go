@@ -425,7 +425,7 @@ func playTask(t *testing.T, task *servertest.Task) (asked servertest.Asked) {
 	return asked
 }
 
-// TestRealChecks plays the table of checks with the real Codex.
+// TestRealChecks plays the tables of checks and of set-ups with the real Codex.
 func TestRealChecks(t *testing.T) {
 	e := servertest.CheckEngine{Model: realModel, Open: func(t *testing.T, home, folder string, calls setting.Calls) servertest.Server {
 		e := must.Get(appserver.New(&appserver.Options{CodexHome: home}))(t)
@@ -434,6 +434,9 @@ func TestRealChecks(t *testing.T) {
 	}}
 	// By day without those that the sandbox must stop outside of memory, whose file system Codex hides.
 	e.TestChecks(t, func(n int) bool { return n%nightly.Number(7, 1) == 0 })
+	t.Run("set-ups", func(t *testing.T) {
+		e.TestSetups(t, func(n int) bool { return n%nightly.Number(7, 1) == 0 })
+	})
 }
 
 // TestRealForms plays the table of forms with the real Codex, by day three rows.

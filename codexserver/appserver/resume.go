@@ -150,8 +150,13 @@ func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error 
 	if err == nil {
 		last, err = cut.Last(turns)
 	}
-	if errors.Is(err, cut.ErrNotBegun) && c.engine.options.Store != nil {
-		err = errTurnLost
+	if errors.Is(err, cut.ErrNotBegun) {
+		if c.engine.options.Store != nil {
+			err = errTurnLost
+		} else if len(in.Items) > 0 {
+			in.Continue = nil
+			return c.Turn(ctx, in)
+		}
 	}
 	if err == nil {
 		var open []cut.Call

@@ -58,7 +58,7 @@
 //	Searcher      fuzzyFileSearch
 //	ModelLister   codex-models
 //
-// A conversation that is a [Steerer] takes messages while a turn runs, a [Checker] runs its checks, and a [Former]
+// A conversation that is a [Steerer] takes messages while a turn runs, a [Checker] runs its checks and set-ups, and a [Former]
 // gives its answer a form. What a server should know besides, such as the engine's name and whether it confines
 // commands, are the [Traits] of a [Describer].
 //

@@ -148,15 +148,34 @@ type Stopper interface {
 	Stop(ctx context.Context) (bool, error)
 }
 
-// Checker is a conversation that runs the check of a turn: a line that says whether the turn is done.
+// Checker is a conversation that runs lines of the person who configured the server: the check of a turn, which says
+// whether the turn is done, and the set-up of a worktree.
 type Checker interface {
-	// Check runs a line between turns with the shell that runs lines of the model, for limit at most. It is a command
+	// Check runs a line between turns with the shell that runs lines of the model. It is a command
 	// of the model in the working folder: the policies, the rules and the sandbox of the conversation hold, and a
 	// person is asked as about such a command. It emits the events of a command with the id, of which the last
-	// [protocol.ExecCommandEnd] says how the check ended. Why is why that says nothing about the work, perhaps in words
+	// [protocol.ExecCommandEnd] says how the line ended. Why is why that says nothing about the work, perhaps in words
 	// of any program: nobody approved it, it did not run, or the sandbox stopped it. It is "" otherwise. An error
-	// aborts the turn, and so does the end of ctx, with which the check has ended when Check returns.
-	Check(ctx context.Context, id, line string, limit time.Duration) (why string, err error)
+	// aborts the turn, and so does the end of ctx, with which the line has ended when Check returns.
+	Check(ctx context.Context, l Line) (why string, err error)
+}
+
+// Line is a line that a [Checker] runs.
+type Line struct {
+	// ID is that of its command, and Text the line.
+	ID, Text string
+	// Limit is how long it may run.
+	Limit time.Duration
+	// SetUp says that it is the set-up of a worktree, and no check.
+	SetUp bool
+}
+
+// Purpose says what the line is for, as questions call it.
+func (l Line) Purpose() string {
+	if l.SetUp {
+		return "the set-up of the worktree"
+	}
+	return "the check of the turn"
 }
 
 // Former is a conversation that gives an answer the form that the caller of the turn wants, after the work. A provider

@@ -19,13 +19,16 @@ import (
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
-// TestChecks plays the table of checks with the native engine.
+// TestChecks plays the tables of checks and of set-ups with the native engine.
 func TestChecks(t *testing.T) {
 	e := servertest.CheckEngine{Model: hostileModel, Layers: box.RoomsAvailable() == nil, Open: func(t *testing.T, home, folder string, calls setting.Calls) servertest.Server {
 		e := open(t, native.Options{CodexHome: home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir()}})
 		return codexserver.New(e, &codexserver.Options{Home: home, Folder: folder, Calls: calls})
 	}}
 	e.TestChecks(t, func(n int) bool { return servertest.Plays(n, *whole) })
+	t.Run("set-ups", func(t *testing.T) {
+		e.TestSetups(t, func(n int) bool { return servertest.Plays(n, *whole) })
+	})
 }
 
 // TestCheckedAnswers says what a check does to an answer: a failed one drops no output, and a model without a word is not

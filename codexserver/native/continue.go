@@ -88,8 +88,9 @@ func (c *conversation) goesOn(in protocol.TurnInput) (message []protocol.InputIt
 		return nil, nil, err
 	}
 	ran := slices.ContainsFunc(old.Turns, func(t rollout.Turn) bool { return t.ID == in.Key })
-	// such as of an older version
-	if !ran && (old.Meta.Originator != originator || len(old.Turns) == 0 && old.Context != nil) {
+	// such as of an older version, which set up no worktrees
+	older := len(old.Turns) == 0 && old.Context != nil && len(in.Items) == 0
+	if !ran && (old.Meta.Originator != originator || older) {
 		return nil, nil, errors.New("the server ended before or while this turn ran, and another program may have " +
 			"run it: what it has done is not known, and was not repeated; codex-reply continues the conversation")
 	}
@@ -108,6 +109,9 @@ func (c *conversation) goesOn(in protocol.TurnInput) (message []protocol.InputIt
 		}
 	}
 	last, err := cut.Last(turns)
+	if errors.Is(err, cut.ErrNotBegun) && len(in.Items) > 0 {
+		return in.Items, nil, nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -39,9 +39,10 @@ import (
 // online is a server with the native engine in an internet of one other server, and what came of a turn there.
 type online struct {
 	*bench
-	dir    string // with the folder that commands work in, and a cache
-	server *codexserver.Server
-	log    bytes.Buffer // the record
+	dir     string // with the folder that commands work in, and a cache
+	server  *codexserver.Server
+	options *codexserver.Options
+	log     bytes.Buffer // the record
 
 	mu        sync.Mutex
 	questions []string
@@ -82,15 +83,25 @@ func newOnline(t *testing.T, h http.Handler, policy protocol.ApprovalPolicy, rul
 		},
 		Upstream: func(*http.Request) (*url.URL, error) { return nil, nil },
 	})
-	o.server = codexserver.New(o.engine, &codexserver.Options{
+	o.options = &codexserver.Options{
 		Record: &o.log, Rules: rules, Home: o.home, Folder: filepath.Join(o.dir, "work"), Approvals: elicit.Options{Schema: elicit.FormDecision},
 		Changes: codexserver.ChangeOptions{Read: new(false)}, Calls: codexserver.CallOptions{FullAccess: setting.FullAccessAllow},
-	})
+	}
+	o.server = codexserver.New(o.engine, o.options)
 	return o
 }
 
 // turn runs a turn, and returns its result and what the model read of its last command.
 func (o *online) turn(t *testing.T) (client.Result, string) {
+	t.Helper()
+	r := o.call(t)
+	all := o.provider.Requests()
+	said, _, _ := strings.Cut(string(all[len(all)-1].Body), `"tools":[`)
+	return r, strings.ReplaceAll(said, `\"`, `"`)
+}
+
+// call runs a turn, and returns its result.
+func (o *online) call(t *testing.T) client.Result {
 	t.Helper()
 	c := must.Get(client.Start(t.Context(), &client.Options{Server: o.server, Ask: func(ctx context.Context, q *client.Question) elicit.Outcome {
 		o.mu.Lock()
@@ -103,9 +114,7 @@ func (o *online) turn(t *testing.T) (client.Result, string) {
 	}}))(t)
 	r := must.Get(c.Run(t.Context(), client.Task{Prompt: "go", Arguments: o.arguments}))(t)
 	must.OK(t, c.Close())
-	all := o.provider.Requests()
-	said, _, _ := strings.Cut(string(all[len(all)-1].Body), `"tools":[`)
-	return r, strings.ReplaceAll(said, `\"`, `"`)
+	return r
 }
 
 // kept returns the lines of the record of an event.

@@ -59,8 +59,9 @@ type TurnInput struct {
 	// Key names the turn for Continue, a random text. "" is a turn that no other process continues.
 	Key string
 	// Continue, unless nil, makes the turn continue the one with Key, whose process has ended, in a
-	// conversation that was resumed with [Config.Continues]. Items are empty: the engine's message to the
-	// model names the calls without a result, which may have had effects. None of them runs again. Continue is
+	// conversation that was resumed with [Config.Continues]. The engine's message to the
+	// model names the calls without a result, which may have had effects. None of them runs again. Items are for a turn that
+	// had not begun there, which begins with them, or fails if they are empty. Continue is
 	// called with what a person should know, such as each of these calls. If the turn had
 	// ended, its end is reported again. If it cannot be continued, the turn fails and says why.
 	Continue func(words string)

@@ -207,8 +207,9 @@ type Command struct {
 	DurationMS *int64 `json:"durationMs,omitzero"`
 	// ApprovedBy is who approved it, "" if no question was asked.
 	ApprovedBy string `json:"approvedBy,omitzero"`
-	// Check is true for the turn's check.
+	// Check is true for the turn's check, and Setup for the set-up of its worktree.
 	Check bool `json:"check,omitzero"`
+	Setup bool `json:"setup,omitzero"`
 }
 
 // String returns the command in a line, such as "go test ./... (exit 1)".

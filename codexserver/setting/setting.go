@@ -52,8 +52,13 @@ type Calls struct {
 	// turn of codex and codex-reply as the model's shell runs a line; exit 0 passes. The check of a call comes after it.
 	// Default: none.
 	Check string
-	// CheckTime is how long a check may take. Default: 10 minutes.
+	// CheckTime is how long a check, or the set-up of a worktree, may take. Default: 10 minutes.
 	CheckTime time.Duration
+	// Setup is a line that is run in each new git worktree as a check is, before the model is asked. If it does not pass,
+	// the turn fails. Default: none.
+	Setup string
+	// WorktreeBytes is how many bytes all worktrees may take before a call gets no further one. Default: no limit.
+	WorktreeBytes int64
 	// Turns is how many turns may run or wait at a time. A call for one more gets an error
 	// result. Default: no limit.
 	Turns int
@@ -123,7 +128,7 @@ func (t Tasks) Resolved() Tasks {
 // maxCheck is how long a check may be in bytes.
 const maxCheck = 4 << 10
 
-// ValidateCheck returns an error unless a check is one line, or empty.
+// ValidateCheck returns an error unless a check, or a set-up, is one line, or empty.
 func ValidateCheck(check string) error {
 	if len(check) > maxCheck || strings.ContainsAny(check, "\n\r\x00") || check != "" &&
 		strings.TrimSpace(check) == "" {

@@ -41,6 +41,9 @@ func TestEndToEndContinued(t *testing.T) {
 		"writes its answer's form":                {prompt: "please form", arguments: formed, want: `"output":{"zebra":true}`, runs: 1},
 		"writes its form after a check":           {prompt: "please form", arguments: formed + `,"check":"test -e ran"`, want: `"output":{"zebra":true}`, runs: 1},
 		"writes its answer's form, in background": {prompt: "please form", arguments: formed + `,"background":true`, want: `(completed): {\"zebra\":true}`, runs: 1},
+		"sets up":                                 {prompt: "please set up", arguments: setUp, want: `"content":"set up`},
+		"sets up, in the background":              {prompt: "please set up", arguments: setUp + `,"background":true`, want: "(completed): set up"},
+		"waits, set up":                           {prompt: "please wait", arguments: setUp, want: "waited"},
 		"waits in a worktree":                     {prompt: "please wait", arguments: inWorktree, before: leave, want: `"commit":"`},
 		"waits in a worktree, in the background":  {prompt: "please wait", arguments: inWorktree + `,"background":true`, before: leave, want: "The work is committed on codex/"},
 		"asks, the file is edited":                {prompt: "please wait", arguments: `,"approval-policy":"never"`, before: loosen, want: "done: ", runs: 1},
@@ -59,10 +62,19 @@ func TestEndToEndContinued(t *testing.T) {
 			s.end()
 			ran, _ := os.ReadFile(filepath.Join(k.f.cwd, "ran"))
 			must.Equal(t, "runs of the command", tt.runs, strings.Count(string(ran), "\n"))
+			setUps := 0
+			switch {
+			case tt.prompt == "please set up":
+				setUps = 2
+			case strings.HasPrefix(tt.arguments, setUp):
+				setUps = 1
+			}
+			set, _ := os.ReadFile(filepath.Join(k.f.cwd, "set"))
+			must.Equal(t, "runs of the set-up", setUps, strings.Count(string(set), "\n"))
 			if left := k.left(); len(left) > 0 {
 				t.Errorf("left: %q", left)
 			}
-			if strings.HasPrefix(tt.arguments, inWorktree) {
+			if strings.HasPrefix(tt.arguments, inWorktree) && setUps == 0 {
 				must.Equal(t, "the commits", "please wait\n\nA\tleft", servertest.Git(t, k.f.cwd, "log", "--format=%s", "--name-status", "HEAD..", "--branches=codex/*"))
 			}
 		})
@@ -71,6 +83,18 @@ func TestEndToEndContinued(t *testing.T) {
 
 // inWorktree are arguments of a call in a worktree.
 const inWorktree = `,"worktree":true`
+
+// setUp are arguments with a worktree that is set up.
+const setUp = inWorktree + `,"approval-policy":"never","sandbox":"danger-full-access"`
+
+// configureSetUp configures a set-up of worktrees that counts its runs in a file. The first one waits if another file is there.
+func configureSetUp(t *testing.T, f folders) {
+	t.Helper()
+	configureCut(t, f, "allow")
+	file := filepath.Join(f.home, "codex-mcp.toml")
+	text := string(must.Get(os.ReadFile(file))(t))
+	write(t, file, text+"setup = \"cd '"+f.cwd+"'; echo >>set; if [ -e blocks ] && [ $(wc -l <set) = 1 ]; then sleep 600; fi\"\n")
+}
 
 // leave puts a file where the turn of a killed server has worked.
 func leave(t *testing.T, k *killer, _ string) {
@@ -146,6 +170,8 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 			return wait
 		case strings.Contains(string(r.Body), "please check"):
 			return providertest.Say("checked")
+		case strings.Contains(string(r.Body), "please set up"):
+			return providertest.Say("set up")
 		case strings.Contains(string(r.Body), "please run"):
 			return providertest.Call(providertest.Shell("c1", "sleep", "600"))
 		}
@@ -153,7 +179,12 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 	}})
 	t.Cleanup(model.Close)
 	writeConfig(t, f.home, fmt.Sprintf("approval_policy = \"untrusted\"\n"+configOf, model.BaseURL()))
-	configureCut(t, f, "allow")
+	if configureCut(t, f, "allow"); strings.HasPrefix(arguments, setUp) {
+		configureSetUp(t, f)
+	}
+	if prompt == "please set up" {
+		write(t, filepath.Join(f.cwd, "blocks"), "")
+	}
 	if strings.HasPrefix(arguments, inWorktree) {
 		servertest.Git(t, f.cwd, "init", "-q")
 		servertest.Git(t, f.cwd, "commit", "-q", "--allow-empty", "-m", "first")
@@ -181,6 +212,11 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 		until(t, "the check does not wait", func() bool {
 			text, _ := os.ReadFile(filepath.Join(f.cwd, "checked"))
 			return len(text) == strings.Count(arguments, ";;")
+		})
+	case "please set up":
+		until(t, "the set-up does not wait", func() bool {
+			text, _ := os.ReadFile(filepath.Join(f.cwd, "set"))
+			return len(text) == 1
 		})
 	case "please ask":
 		for v, ok := (taskView{}), true; ok && len(v.InputRequests) == 0; <-time.After(time.Millisecond) {

@@ -175,7 +175,7 @@ func testChecked(t *testing.T, s *Subject) {
 	}
 	check := func(ctx context.Context, c *conversation, line string, limit time.Duration) (e ended) {
 		c.take()
-		e.why, e.err = c.Conversation.(engine.Checker).Check(ctx, "check", line, limit)
+		e.why, e.err = c.Conversation.(engine.Checker).Check(ctx, engine.Line{ID: "check", Text: line, Limit: limit})
 		e.events = c.take()
 		if i := index[protocol.ExecCommandEnd](e.events); i >= 0 {
 			e.ExecCommandEnd = new(e.events[i].(protocol.ExecCommandEnd))

@@ -85,11 +85,7 @@ func (b *Before) After(did Did) Found {
 	if s == nil {
 		return b.unseen(did, b.failed)
 	}
-	defer func() {
-		if err := s.Remove(); err != nil {
-			log.Warn("snapshot not removed", "error", err)
-		}
-	}()
+	defer b.remove()
 	ctx, stop := bounded(context.Background(), limit)
 	defer stop()
 	var all []git.Change

@@ -131,6 +131,26 @@ func (b *Before) withheld() func(path string) error {
 	}
 }
 
+// Drop gives the folder up, in place of [Before.After].
+func (b *Before) Drop() {
+	if b == nil {
+		return
+	}
+	b.end()
+	b.never(errEnded)
+	b.remove()
+}
+
+// remove removes the snapshot.
+func (b *Before) remove() {
+	if b.snapshot == nil {
+		return
+	}
+	if err := b.snapshot.Remove(); err != nil {
+		b.options.Logger.Warn("snapshot not removed", "error", err)
+	}
+}
+
 // never gives up a snapshot that has not begun.
 func (b *Before) never(why error) { b.once.Do(func() { b.failed = why }) }
 

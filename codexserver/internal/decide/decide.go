@@ -103,13 +103,13 @@ func AfterDenial(policy protocol.ApprovalPolicy) Verdict {
 	return refusal("the sandbox stopped it")
 }
 
-// AfterCheck returns what happens after the sandbox stopped the check of a turn, as [AfterDenial]. No model can ask to run it
-// outside, so a person is asked under each policy that may ask.
-func AfterCheck(policy protocol.ApprovalPolicy) Verdict {
+// AfterCheck returns what happens after the sandbox stopped the check of a turn, or another line of the server for such a
+// purpose, as [AfterDenial]. No model can ask to run it outside, so a person is asked under each policy that may ask.
+func AfterCheck(policy protocol.ApprovalPolicy, purpose string) Verdict {
 	if policy == protocol.ApprovalNever {
 		return AfterDenial(policy)
 	}
-	return Verdict{Action: Ask, Reason: "the sandbox stopped the check of the turn; retry without sandbox?"}
+	return Verdict{Action: Ask, Reason: "the sandbox stopped " + purpose + "; retry without sandbox?"}
 }
 
 // PatchInput is the basis of a decision about a patch.

@@ -36,6 +36,7 @@ type checkCase struct {
 	tries         []string // what the model runs in each try; "" ends the try at once
 	arguments     string   // more members of the call
 	mine          string   // calls.check
+	setup         string   // calls.setup
 	check         string   // argument check
 	time          time.Duration
 	answer        Answer
@@ -44,6 +45,7 @@ type checkCase struct {
 	says          []string        // parts of the result
 	then          func(*checkRun)
 	layers        bool // see [CheckEngine]
+	background    bool // also when during is called, which can name the thread then before the model was asked
 }
 
 // checkRun is the run of a row.
@@ -54,9 +56,19 @@ type checkRun struct {
 	outside string
 	thread  func() string
 	asked   *record[string] // what the model was sent
+	trees   string          // the folder of worktrees, in one of which a set-up runs; "" for other rows
+	did     *protocol.TurnResult
 }
 
-func (r *checkRun) path(name string) string { return filepath.Join(r.cwd, name) }
+func (r *checkRun) path(name string) string {
+	if r.trees != "" {
+		if all, _ := filepath.Glob(filepath.Join(r.trees, "*", name)); len(all) > 0 {
+			return all[0]
+		}
+		return filepath.Join(r.trees, "none", name)
+	}
+	return filepath.Join(r.cwd, name)
+}
 
 func (r *checkRun) exists(name string, want bool) {
 	r.Helper()
@@ -68,24 +80,31 @@ func (r *checkRun) exists(name string, want bool) {
 // begins is a check that writes into the file begun until the file go is there.
 const begins = "until [ -e go ]; do echo >>begun; sleep .1; done; "
 
+// during calls a tool with the thread of the call and further members.
+func during(tool, members string) func(*checkRun) {
+	return func(r *checkRun) {
+		r.client.Use(r.Context(), tool, fmt.Sprintf(`{"threadId":%q%s}`, r.thread(), members))
+	}
+}
+
+// over fails unless nothing of the line runs any more.
+func (r *checkRun) over() {
+	r.Helper()
+	size := func() int { return len(must.Get(os.ReadFile(r.path("begun")))(r)) }
+	for range 20 {
+		before := size()
+		time.Sleep(500 * time.Millisecond)
+		if size() == before {
+			return
+		}
+	}
+	r.Error("the line still runs")
+}
+
 func checkCases() []checkCase {
 	asks, mayAsk := "approval_policy = \"untrusted\"\n", "approval_policy = \"on-request\"\n"
-	end := func(tool, members string) func(*checkRun) {
-		return func(r *checkRun) {
-			r.client.Use(r.Context(), tool, fmt.Sprintf(`{"threadId":%q%s}`, r.thread(), members))
-		}
-	}
-	over := func(r *checkRun) { // nothing of the check runs any more
-		size := func() int { return len(must.Get(os.ReadFile(r.path("begun")))(r)) }
-		for range 20 {
-			before := size()
-			time.Sleep(500 * time.Millisecond)
-			if size() == before {
-				return
-			}
-		}
-		r.Error("the check still runs")
-	}
+	end := during
+	over := (*checkRun).over
 	return []checkCase{
 		{name: "passes at once", tries: []string{"echo x >made"}, check: "cat made", want: "completed true 0 1",
 			says: []string{"The check `cat made` passed."}},
@@ -180,12 +199,17 @@ func checkCases() []checkCase {
 
 // TestChecks plays the table of checks, each row in one of the eras or in the background, those for which plays returns true.
 func (e *CheckEngine) TestChecks(t *testing.T, plays func(n int) bool) {
+	e.test(t, checkCases(), plays)
+}
+
+func (e *CheckEngine) test(t *testing.T, cases []checkCase, plays func(n int) bool) {
+	t.Helper()
 	boxtest.Need(t)
 	home := boxtest.Outside(t)
 	t.Setenv("HOME", home)
 	must.OK(t, os.MkdirAll(filepath.Join(home, ".config", "tool", "00"), 0o700),
 		os.MkdirAll(filepath.Join(home, ".cache", "go-build"), 0o700), os.Mkdir(filepath.Join(home, "work"), 0o700))
-	for n, tt := range checkCases() {
+	for n, tt := range cases {
 		if !plays(n) || tt.layers && !e.Layers {
 			continue
 		}
@@ -218,19 +242,29 @@ func (e *CheckEngine) play(t *testing.T, home string, tt *checkCase, n int) {
 			func(l string) bool { return strings.HasPrefix(l, key) }), "") + line
 	}
 	writeFile(t, filepath.Join(codex, "config.toml"), CodexConfig(url, configuration), 0o600)
-	server := e.Open(t, codex, r.cwd, setting.Calls{Check: tt.mine, CheckTime: tt.time})
+	outside := strings.NewReplacer("@", r.outside)
+	if tt.setup != "" {
+		r.trees = filepath.Join(codex, "codex-mcp-worktrees")
+	}
+	server := e.Open(t, codex, r.cwd, setting.Calls{
+		Check: tt.mine, Setup: outside.Replace(tt.setup), CheckTime: tt.time,
+	})
 	era := []Era{Handshake, Rounds, Polls}[n%3]
 	r.client = Join(t, server, Host{Era: era, Answer: tt.answer})
+	begun := make(chan string, 1) // the thread of a call in the background
 	r.thread = func() (id string) {
+		if tt.background {
+			return <-begun
+		}
 		var list struct {
 			StructuredContent struct{ Conversations []struct{ ThreadID string } }
 		}
 		must.OK(t, json.Unmarshal([]byte(r.client.Use(t.Context(), "codex-list", `{"cwd":"*"}`)), &list))
 		return list.StructuredContent.Conversations[0].ThreadID
 	}
-	background := n%4 == 0 && tt.answer == nil && tt.during == nil
+	background := tt.background || n%4 == 0 && tt.answer == nil && tt.during == nil
 	arguments := fmt.Sprintf(`{"prompt":"go","cwd":%q,"check":%q,"background":%t%s}`, r.cwd,
-		strings.ReplaceAll(tt.check, "@", r.outside), background, tt.arguments)
+		outside.Replace(tt.check), background, tt.arguments)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	if tt.during != nil {
@@ -249,7 +283,9 @@ func (e *CheckEngine) play(t *testing.T, home string, tt *checkCase, n int) {
 	}
 	got := r.client.Use(ctx, "codex", arguments)
 	if background {
-		got = r.client.Use(ctx, "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, ThreadOf(t, got)))
+		id := ThreadOf(t, got)
+		begun <- id
+		got = r.client.Use(ctx, "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, id))
 	}
 	r.judge(tt, got)
 	if tt.then != nil {
@@ -301,8 +337,11 @@ func (r *checkRun) judge(tt *checkCase, got string) {
 	if len(content.Threads) == 1 {
 		did = &content.Threads[0]
 	}
+	r.did = did
 	said := fmt.Sprint(did.Status)
-	if c := did.Check; c.Command == "" {
+	if c := did.Check; tt.setup != "" {
+		said += " " + word(r.setUp()) + fmt.Sprint(" ", len(r.asked.list()))
+	} else if c.Command == "" {
 		said += " without a check"
 	} else {
 		said += " " + word(c.Passed) + " " + word(c.ExitCode) + fmt.Sprint(" ", c.Tries)

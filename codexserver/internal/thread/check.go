@@ -22,6 +22,7 @@ const (
 type checks struct {
 	held    bool // another one may follow, so clients do not get begin and end of a turn of the engine
 	forming bool // one runs in which the model gives its answer a form
+	setting bool // up the worktree, before the first one
 	// end is that of the engine's last turn until the next one begins. Clients get it when the turn has ended.
 	end     protocol.EventMsg
 	letters []protocol.InputItem // that came while the engine did not work
@@ -49,10 +50,17 @@ func (q *seat) holds(m protocol.EventMsg) bool {
 }
 
 // waits reports whether a message waits until the model works again. The caller holds t.mu.
-func (c *checks) waits() bool { return c.held && (c.end != nil || c.forming) }
+func (c *checks) waits() bool { return c.setting || c.held && (c.end != nil || c.forming) }
 
 // tries runs a turn of the engine, and again while its check fails. When the work is done, its answer gets its form.
 func (t *Thread) tries(ctx context.Context, q *seat, in protocol.TurnInput) error {
+	if q.Turn.Order.Setup != nil {
+		letters, err := t.setUp(ctx, q)
+		if err != nil {
+			return err
+		}
+		in.Items = append(in.Items, letters...)
+	}
 	former, forms := t.conversation.(engine.Former)
 	forms = forms && in.OutputSchema != nil
 	checked := len(q.Turn.Order.Checks) > 0
@@ -71,10 +79,7 @@ func (t *Thread) tries(ctx context.Context, q *seat, in protocol.TurnInput) erro
 		t.mu.Lock()
 		c.held = false
 		t.mu.Unlock()
-		if len(c.letters) > 0 {
-			t.Emit(protocol.BackgroundEvent{Message: "the turn ended before the model read all messages to it; " +
-				"those that came while it did not work are not in the conversation"})
-		}
+		t.unread(c.letters)
 		if c.end != nil {
 			t.Emit(c.end)
 		}
@@ -103,12 +108,8 @@ func (t *Thread) check(
 	for i, line := range q.Turn.Order.Checks {
 		id := fmt.Sprintf("check-%s-%d-%d", q.id, try, i)
 		q.Turn.Checking(id, line, try)
-		why, err := checker.Check(ctx, id, line, cmp.Or(max(q.Turn.Order.CheckTime, 0), checkTime))
-		if err = cmp.Or(context.Cause(ctx), err); err != nil {
-			t.Emit(protocol.TurnAborted{Reason: protocol.AbortInterrupted})
-			if !errors.As(err, new(*engine.AbortError)) {
-				err = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
-			}
+		why, err := t.runLine(ctx, q, checker, engine.Line{ID: id, Text: line})
+		if err != nil {
 			return nil, err
 		}
 		if words, passed, again = q.Turn.Checked(why); !passed {
@@ -137,4 +138,26 @@ func (t *Thread) letters(q *seat, follows bool) []protocol.InputItem {
 		t.Emit(protocol.UserMessage{Message: protocol.TextOf(letters), Kind: protocol.UserPlain})
 	}
 	return letters
+}
+
+// runLine runs a line for a turn, and returns why that says nothing. An error aborts the turn.
+func (t *Thread) runLine(ctx context.Context, q *seat, checker engine.Checker, l engine.Line) (why string, err error) {
+	l.Limit = cmp.Or(max(q.Turn.Order.CheckTime, 0), checkTime)
+	why, err = checker.Check(ctx, l)
+	if err = cmp.Or(context.Cause(ctx), err); err == nil {
+		return why, nil
+	}
+	t.Emit(protocol.TurnAborted{Reason: protocol.AbortInterrupted})
+	if !errors.As(err, new(*engine.AbortError)) {
+		err = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
+	}
+	return "", err
+}
+
+// unread says that messages to a turn, if there are any, were not read.
+func (t *Thread) unread(letters []protocol.InputItem) {
+	if len(letters) > 0 {
+		t.Emit(protocol.BackgroundEvent{Message: "the turn ended before the model read all messages to it; " +
+			"those that came while it did not work are not in the conversation"})
+	}
 }

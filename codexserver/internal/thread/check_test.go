@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/admit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
@@ -39,14 +39,14 @@ func (e *examined) Turn(_ context.Context, in protocol.TurnInput) error {
 	return e.fails
 }
 
-func (e *examined) Check(_ context.Context, id, _ string, _ time.Duration) (string, error) {
+func (e *examined) Check(_ context.Context, l engine.Line) (string, error) {
 	end := e.ends[0]
 	e.ends = e.ends[1:]
 	if err, is := end.(error); is {
 		return "", err
 	}
-	e.host.Emit(protocol.ExecCommandBegin{CallID: id})
-	e.host.Emit(protocol.ExecCommandEnd{CallID: id, ExitCode: end.(int), FormattedOutput: "the output"})
+	e.host.Emit(protocol.ExecCommandBegin{CallID: l.ID})
+	e.host.Emit(protocol.ExecCommandEnd{CallID: l.ID, ExitCode: end.(int), FormattedOutput: "the output"})
 	return "", nil
 }
 
@@ -91,5 +91,41 @@ func TestTries(t *testing.T) {
 			}
 			must.OK(t, s.Close())
 		})
+	}
+}
+
+// TestSetUpNeedsChecker fails a turn with a set-up on an engine that runs no lines, before its engine hears of it.
+func TestSetUpNeedsChecker(t *testing.T) {
+	ran := false
+	e := engine.TurnFunc(func(context.Context, engine.Host, []protocol.InputItem) error { ran = true; return nil })
+	s := thread.NewTable(e, &approve.Options{}).Share("")
+	th := must.Get(s.Start(t.Context(), admit.Trusted(), protocol.Config{}, thread.Attend{}))(t)
+	a := alone()
+	a.Turn.Order.Setup = &turn.Setup{Line: "npm ci"}
+	err := th.Begin(t.Context(), a, protocol.TurnInput{Items: protocol.TextInput("do it")}).Wait()
+	if err == nil || !strings.Contains(err.Error(), "this engine sets up no worktrees") || ran || a.Turn.State().Status != protocol.StatusFailed {
+		t.Errorf("%v, and the engine ran a turn: %t", err, ran)
+	}
+	must.OK(t, s.Close())
+}
+
+// TestSetUpEnds has a turn go on after its set-up, or not.
+func TestSetUpEnds(t *testing.T) {
+	for _, tt := range []struct {
+		end    any
+		turns  int
+		status protocol.TurnStatus
+	}{
+		{0, 1, protocol.StatusCompleted}, {1, 0, protocol.StatusFailed}, {127, 0, protocol.StatusFailed}, {-1, 0, protocol.StatusFailed},
+		{errors.New("broken"), 0, protocol.StatusAborted},
+	} {
+		e := &examined{ends: []any{tt.end}}
+		s := thread.NewTable(e, &approve.Options{}).Share("")
+		th := must.Get(s.Start(t.Context(), admit.Trusted(), protocol.Config{}, thread.Attend{}))(t)
+		a := alone()
+		a.Turn.Order.Setup = &turn.Setup{Line: "npm ci"}
+		err := th.Begin(t.Context(), a, protocol.TurnInput{Items: protocol.TextInput("do it")}).Wait()
+		must.Equal(t, fmt.Sprint(tt.end), fmt.Sprint(tt.turns, tt.status, tt.turns == 0), fmt.Sprint(len(e.turns), a.Turn.State().Status, err != nil))
+		must.OK(t, s.Close())
 	}
 }

@@ -82,7 +82,8 @@ func (t *Thread) run(q *seat, in protocol.TurnInput) (err error) {
 // work runs the turn, which is the first.
 func (t *Thread) work(ctx context.Context, q *seat, in protocol.TurnInput) (err error) {
 	words := cmp.Or(q.Review, protocol.TextOf(in.Items))
-	if in.Continue != nil {
+	goesOn := in.Continue != nil && q.Turn.Order.Setup == nil
+	if goesOn {
 		words = "[the server ended during this turn, which continues here]"
 	}
 	q.number = t.kept.Begin(words)
@@ -91,7 +92,7 @@ func (t *Thread) work(ctx context.Context, q *seat, in protocol.TurnInput) (err 
 	begun, used := t.configured, t.used
 	t.mu.Unlock()
 	q.Turn.Begin(ctx, begun, used)
-	if in.Continue == nil {
+	if !goesOn {
 		t.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
 	}
 	leave, err := t.admit(ctx)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -77,6 +78,9 @@ func (a *codexArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRe
 	if a.Worktree {
 		if tree, err = t.addWorktree(ctx, cwd); err != nil {
 			return nil, err
+		}
+		if line := t.options.Setup; line != "" {
+			b.Order.Setup = &turn.Setup{Line: line, Items: in.Items}
 		}
 		cfg.Cwd, cfg.Note = tree.Cwd, noteOf(tree)
 		b.Remark(fmt.Sprintf("The conversation works in the git worktree %s, on the new branch %s.", tree.Path,

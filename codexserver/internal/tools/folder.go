@@ -87,6 +87,9 @@ func (t *Table) addWorktree(ctx context.Context, cwd string) (*git.Worktree, err
 	if err := t.checkRepository(cwd); err != nil {
 		return nil, err
 	}
+	if err := t.room(ctx); err != nil {
+		return nil, fmt.Errorf("argument /worktree: %w", err)
+	}
 	w, err := t.options.Report.Scratch.AddWorktree(ctx, cwd, git.Worktrees(t.options.Home))
 	if err != nil {
 		return nil, fmt.Errorf("argument /worktree: %w", err)

@@ -34,6 +34,9 @@ func (t *Table) Continue(
 		OutputSchema: []byte(before.Schema), MaxTokens: maxTokens(before.Budget),
 		Continue: func(words string) { b.Remark(words) },
 	}
+	if before.Setup != nil { // the conversation does not have it yet
+		in.Items = before.Setup.Items
+	}
 	b.Turn.Continue(done, before.Began, before.Used)
 	if c.leave, err = t.limit.Enter(""); err != nil {
 		return nil, err

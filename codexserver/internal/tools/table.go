@@ -302,7 +302,8 @@ func (c *Call) enter(ctx context.Context) (err error) {
 }
 
 // sweep removes from the home, once and in the background, with the turns of a client, what is not needed any more:
-// private git folders of processes that were killed. It finishes their commits.
+// private git folders of processes that were killed. It finishes their commits, and removes worktrees that
+// they had not made whole.
 func (t *Table) sweep(ts *Turns) {
 	scratch, log := t.options.Report.Scratch, t.options.Report.Logger
 	if scratch.Dir == "" {
@@ -312,7 +313,8 @@ func (t *Table) sweep(ts *Turns) {
 		ts.running.Go(func() {
 			err := scratch.Sweep(ts.ctx)
 			if t.options.Home != "" {
-				err = errors.Join(err, scratch.Mend(ts.ctx, git.Worktrees(t.options.Home), t.withheld))
+				trees := git.Worktrees(t.options.Home)
+				err = errors.Join(err, scratch.Unmake(ts.ctx, trees), scratch.Mend(ts.ctx, trees, t.withheld))
 			}
 			if err != nil && ts.ctx.Err() == nil && log != nil {
 				log.Warn("sweeping what is kept", "error", err)

@@ -35,9 +35,9 @@ func (t *Table) commits(b *begun, th *thread.Thread, prompt string) {
 	b.Order.Worktree = &protocol.Worktree{
 		Path: plain.Short(w.Path, maxTree), Branch: plain.Short(w.Branch, maxName), Base: w.Base,
 	}
-	b.Order.Commit = func() (commit string, remarks []string) {
+	b.Order.Commit = func(subject string) (commit string, remarks []string) {
 		done, err := w.Commit(context.Background(), git.CommitOptions{
-			Prompt: b.Order.Subject, Thread: w.Thread, Withheld: t.withheld(w.Cwd),
+			Prompt: subject, Thread: w.Thread, Withheld: t.withheld(w.Cwd),
 		})
 		if err != nil {
 			why := plain.Short(err.Error(), plain.MaxWords)

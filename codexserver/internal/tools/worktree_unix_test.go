@@ -89,6 +89,42 @@ func TestWorktreeRefused(t *testing.T) {
 	must.Equal(t, "left", "", w.git("branch", "--list", "codex/*"))
 }
 
+// TestWorktreeRoom refuses a worktree while all take more than they may, and names what to remove.
+func TestWorktreeRoom(t *testing.T) {
+	w := newWorkshop(t)
+	start := func(limit int64) servertest.Result {
+		t.Helper()
+		c := w.connect(codexserver.CallOptions{WorktreeBytes: limit})
+		return must.Get(c.Tool(t.Context(), "codex", map[string]any{"prompt": "shared one", "cwd": w.repo, "worktree": true}))(t)
+	}
+	if r := start(1); r.IsError { // there is none yet
+		t.Fatalf("%+v", r)
+	}
+	trees := filepath.Join(w.home, "codex-mcp-worktrees")
+	tree := must.Get(filepath.Glob(filepath.Join(trees, "????????")))(t)[0]
+	must.OK(t, os.WriteFile(filepath.Join(tree, "large"), make([]byte, 3_000_000), 0o600))
+	if r := start(4_000_000); r.IsError {
+		t.Errorf("%+v", r)
+	}
+	r := start(2_000_000)
+	line := "git -C " + w.repo + " worktree remove " + tree
+	for _, part := range []string{
+		"argument /worktree: all worktrees take 3.", " MB, more than limits.worktrees, which is 2.0 MB. The largest: " + tree + " (3.", line,
+	} {
+		if !r.IsError || !strings.Contains(r.Content, part) {
+			t.Errorf("it says %q, want %q", r.Content, part)
+		}
+	}
+	if left := must.Get(filepath.Glob(filepath.Join(trees, "????????")))(t); len(left) != 2 {
+		t.Errorf("there are %q", left)
+	}
+	must.OK(t, os.Remove(filepath.Join(tree, "large")))
+	w.git("worktree", "remove", "--force", tree)
+	if r := start(2_000_000); r.IsError {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestWorktreeInFolders continues conversations in worktrees, on a server that limits the folders of
 // calls. Those of repositories elsewhere, which another server made, are refused.
 func TestWorktreeInFolders(t *testing.T) {

@@ -143,8 +143,11 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 	case protocol.ExecCommandBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		s.Event, s.Doing = m, "running "+plain.ShortCommand(decide.Written(m.Command), 3*plain.MaxWords)
-		if t.check.is(m.CallID) {
+		switch {
+		case t.check.is(m.CallID):
 			s.Doing = "checking: " + t.check.Command
+		case t.setup.is(m.CallID):
+			s.Doing = "setting up: " + t.setup.Command
 		}
 		t.now.change()
 		s.Line = t.begins(m, m.CallID, approval.Command{Command: m.Command, Cwd: m.Cwd})
@@ -167,8 +170,10 @@ func (t *Turn) addCall(id string, log *transcript.Log, s *Step) {
 		if s.Line = line; command != nil {
 			command.ExitCode, command.DurationMS = line.Exit, new(line.Took)
 		}
-		if t.check.is(m.CallID) {
-			t.check.ExitCode, t.check.Output = line.Exit, elicit.ShowText(m.FormattedOutput)
+		for _, c := range []*check{&t.check, &t.setup} {
+			if c.is(m.CallID) {
+				c.ExitCode, c.Output = line.Exit, elicit.ShowText(m.FormattedOutput)
+			}
 		}
 	case protocol.PatchApplyBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)

@@ -16,11 +16,12 @@ type Order struct {
 	Most int
 	// Shows is true if codex-show has what a result leaves out.
 	Shows bool
-	// CheckTime is how long a check may take, by default ten minutes.
+	// CheckTime is how long a check or a set-up may take, by default ten minutes.
 	CheckTime time.Duration
-	// Commit commits what is in the worktree, in a bounded time. It returns the last commit of the branch, "" for none
-	// since it began, and what the caller should know. It is nil for turns that commit nothing.
-	Commit func() (commit string, remarks []string)
+	// Commit commits what is in the worktree, in a bounded time; the subject is the first line of the message. It returns
+	// the last commit of the branch, "" for none since it began, and what the caller should know. It is nil for turns that
+	// commit nothing.
+	Commit func(subject string) (commit string, remarks []string)
 	// Read takes the answer of a review, or why the turn failed or was aborted, into the result, and returns what is shown in
 	// place of the answer, and an error unless the review has ended well. It is nil for other turns.
 	Read func(answer string, did *protocol.TurnResult, failed error) (string, error)
@@ -36,6 +37,8 @@ type Resume struct {
 	Used  *protocol.TokenUsage `json:"used,omitzero"`
 	// Budget bounds the turn. Nil does not.
 	Budget *Budget `json:",embed"`
+	// Setup is what comes before the turn; nil for nothing, and when it is done.
+	Setup *Setup `json:"setup,omitzero"`
 	// Checks are the lines that say, in this order, whether the turn is done, and Tries how often one has failed, which
 	// [Turn.Checked] counts.
 	Checks []string `json:"checks,omitzero"`

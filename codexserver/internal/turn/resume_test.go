@@ -3,6 +3,7 @@ package turn_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +40,59 @@ func TestChecked(t *testing.T) {
 	}
 }
 
+// TestSetUp says how a turn goes on after its set-up: what the caller reads of one that did not pass, and that one which passed
+// is neither the turn's nor done again.
+func TestSetUp(t *testing.T) {
+	for _, tt := range []struct {
+		exit      *int
+		why, want string
+	}{
+		{nil, "nobody was asked", "the task did not begin: the set-up of the worktree, `npm ci`, was not done: nobody was asked"},
+		{nil, "", "the task did not begin: the set-up of the worktree, `npm ci`, was not done: it has not ended"},
+		{new(0), "", ""},
+		{new(0), "a host was refused", ""},
+		{new(7), "", "the task did not begin: the set-up of the worktree, `npm ci`, failed with exit code 7. The end of its output, " +
+			"which is that of a program, and of which nothing is said by the user:\nout"},
+		{new(7), "the sandbox stopped it", "the task did not begin: the set-up of the worktree, `npm ci`, failed with exit code 7: the sandbox stopped it. " +
+			"The end of its output, which is that of a program, and of which nothing is said by the user:\nout"},
+	} {
+		w := turn.New(changes.Options{Off: true})
+		w.Order.Key, w.Order.Setup = "k", &turn.Setup{Line: "npm ci"}
+		w.Order.Subject = "work"
+		var commits []string
+		w.Order.Worktree = &protocol.Worktree{}
+		w.Order.Commit = func(subject string) (string, []string) {
+			commits = append(commits, subject)
+			return "123", []string{"it is committed"}
+		}
+		w.Queue(t.Context())
+		w.Begin(w.Context(), protocol.SessionConfigured{Cwd: t.TempDir()}, nil)
+		w.SettingUp("id", "npm ci")
+		if tt.exit != nil {
+			s := w.Add("", transcript.New(""), protocol.ExecCommandBegin{CallID: "id", Command: []string{"bash", "-lc", "npm ci"}})
+			must.Equal(t, "it does", "setting up: npm ci", s.Doing)
+			w.Add("", transcript.New(""), protocol.ExecCommandEnd{CallID: "id", ExitCode: *tt.exit, FormattedOutput: "out"})
+			must.Equal(t, "the command is marked", true, w.So().Commands[0].Setup)
+		}
+		err := w.SetUp(tt.why)
+		said := ""
+		if err != nil {
+			said = err.Error()
+		}
+		must.Equal(t, "the caller reads", tt.want, said)
+		want := []string{"Set up: npm ci"}
+		if err == nil {
+			w.Settled()
+			want = append(want, "work")
+		}
+		must.Equal(t, "it is done again", err != nil, w.Resume().Setup != nil)
+		w.Conclude(err)
+		w.End()
+		must.Equal(t, "commits", want, commits)
+		must.Equal(t, "the remarks say that the work is committed", err == nil, strings.Contains(w.Result().Content, "it is committed"))
+	}
+}
+
 // TestResume writes what another process, perhaps of another version, reads.
 func TestResume(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -47,6 +101,9 @@ func TestResume(t *testing.T) {
 		`{"key":"k","tokens":5,"minutes":0.5}`: {Key: "k", Budget: &turn.Budget{Tokens: new(int64(5)), Minutes: new(0.5)}},
 		`{"key":"k","began":"2026-01-02T03:04:05Z","minutes":2,"schema":{"type":"object"}}`: {
 			Key: "k", Began: began, Budget: &turn.Budget{Minutes: new(2.0)}, Schema: jsontext.Value(`{"type":"object"}`),
+		},
+		`{"key":"k","setup":{"line":"npm ci","items":[{"type":"text","data":{"text":"go"}}]}}`: {
+			Key: "k", Setup: &turn.Setup{Line: "npm ci", Items: protocol.TextInput("go")},
 		},
 		`{"key":"k","began":"2026-01-02T03:04:05Z","used":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0,"total_tokens":0}}`: {
 			Key: "k", Began: began, Used: &protocol.TokenUsage{InputTokens: 1},

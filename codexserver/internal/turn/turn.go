@@ -63,6 +63,7 @@ type Turn struct {
 	remarks   []string // for the caller
 	missing   []protocol.Missing
 	folder    folder
+	setup     check // of a new worktree
 	check     check
 	form      form
 }
@@ -83,6 +84,7 @@ type folder struct {
 	found     *changes.Found    // at the end of the turn
 	continued bool              // in another process
 	earlier   []protocol.Change // of that
+	roots     []string          // further folders in which commands may write
 }
 
 // place is where a turn runs.
@@ -187,6 +189,7 @@ func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used
 	t.place = place{thread: begun.SessionID, rollout: begun.RolloutPath, model: begun.Model, dir: begun.Cwd, real: real}
 	t.tokens.begin(begun, used)
 	earlier, continued := t.folder.earlier, t.folder.continued
+	t.folder.roots = begun.WritableRoots
 	t.mu.Unlock()
 	var before *changes.Before
 	if continued {
@@ -264,10 +267,9 @@ func (t *Turn) Conclude(err error) (diff string) {
 	found := before.After(work) // which alone has the patches from now on
 	tree := t.Order.Worktree
 	if work.Begun && t.Order.Commit != nil {
-		commit, remarks := t.Order.Commit()
 		committed := *tree
-		committed.Commit, tree = commit, &committed
-		t.Remark(remarks...)
+		committed.Commit = t.commit()
+		tree = &committed
 	}
 	t.conclude(err, &found, tree)
 	return found.Diff
@@ -451,6 +453,7 @@ func (t *Turn) runs(m protocol.ExecCommandBegin, number int) {
 	begun.command = &protocol.Command{
 		ID: c.last, Command: plain.ShortCommand(m.Command, plain.MaxWords), Cwd: t.cwd(m.Cwd),
 		ApprovedBy: plain.Short(string(begun.by), plain.MaxName), Check: t.check.is(m.CallID),
+		Setup: t.setup.is(m.CallID),
 	}
 	c.list = keep(append(c.list, begun.command), &t.dropped.Commands)
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
@@ -172,7 +173,7 @@ type attempt struct {
 	// timeout is how long it may run, which is less than the model has asked for if lowered is true.
 	timeout time.Duration
 	lowered bool
-	isCheck bool // it is the check of the turn, and no call of the model
+	purpose string // of a line of the server, such as a check; "" for a call of the model
 }
 
 // run reads a call of either shell tool.
@@ -217,14 +218,14 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 	return Result{Output: output}, err
 }
 
-// Check runs a line as a command for limit at most, and returns why it did not run, or why its confinement stopped it. An
-// error ends the turn, as that of [Turn.Call].
-func (t *Turn) Check(ctx context.Context, id, line string, limit time.Duration) (why string, err error) {
-	r, err := t.attempt(id, shellArguments{Command: append(slices.Clone(t.box.line), line)})
+// Check runs a line as a command, and returns why it did not run, or why its confinement stopped it. An error ends the turn,
+// as that of [Turn.Call].
+func (t *Turn) Check(ctx context.Context, l engine.Line) (why string, err error) {
+	r, err := t.attempt(l.ID, shellArguments{Command: append(slices.Clone(t.box.line), l.Text)})
 	if err != nil {
 		return err.Error(), nil
 	}
-	r.timeout, r.isCheck = limit, true
+	r.timeout, r.purpose = l.Limit, l.Purpose()
 	if why, err = r.decide(ctx); t.ran {
 		why = t.stopped
 	}
@@ -322,26 +323,30 @@ func (r attempt) decide(ctx context.Context) (output string, err error) {
 	case action == decide.Refuse:
 		return r.refuse(verdict.Reason), nil
 	case action == decide.Ask:
-		confined, refusal, err := r.ask(ctx, cmp.Or(r.Justification, verdict.Reason), action, c != nil)
+		confined, refusal, err := r.ask(ctx, r.reason(cmp.Or(r.Justification, verdict.Reason)), action, c != nil)
 		if err != nil || refusal != "" {
 			return refusal, err
 		}
 		if !confined {
 			c = nil
 		}
-		return r.start(ctx, c, decide.Verdict{Action: decide.Ask, Reason: stoppedInside})
+		after := decide.Verdict{Action: decide.Ask, Reason: stoppedInside}
+		if r.purpose != "" {
+			after = decide.AfterCheck(r.turn.ApprovalPolicy, r.purpose)
+		}
+		return r.start(ctx, c, after)
 	case (action == decide.Run) != (c == nil):
 		return "", errors.New("a command has a sandbox that the policy does not want, or lacks one")
 	case r.person():
-		if _, refusal, err := r.ask(ctx, "a rule of the user asks about this command"+ifApproved[action], action,
-			false); err != nil || refusal != "" {
+		why := r.reason("a rule of the user asks about this command" + ifApproved[action])
+		if _, refusal, err := r.ask(ctx, why, action, false); err != nil || refusal != "" {
 			return refusal, err
 		}
 	}
 	after := decide.AfterDenial(r.turn.ApprovalPolicy)
 	switch {
-	case r.isCheck:
-		after = decide.AfterCheck(r.turn.ApprovalPolicy)
+	case r.purpose != "":
+		after = decide.AfterCheck(r.turn.ApprovalPolicy, r.purpose)
 	case action == decide.RunReadOnly:
 		after = decide.Verdict{Reason: "it ran in the read-only sandbox without network, which stopped it; the user " +
 			"is asked about commands that are not known to be safe"}
@@ -349,6 +354,14 @@ func (r attempt) decide(ctx context.Context) (output string, err error) {
 		after = decide.Verdict{Action: decide.Ask, Reason: stoppedInside}
 	}
 	return r.start(ctx, c, after)
+}
+
+// reason returns the reason of a question before the command runs: what a line of the server is for, and why, perhaps "".
+func (r attempt) reason(why string) string {
+	if r.purpose == "" || why == "" {
+		return r.purpose + why
+	}
+	return r.purpose + ": " + why
 }
 
 // refuse reports that the command is not run, and returns why.
