@@ -34,4 +34,8 @@
 // changed files from copies. It writes the objects; then the index of the worktree is replaced, and last git moves the
 // branch, if that is still where it was. A commit that a kill cuts short is finished by [Scratch.Mend]. What a filter would
 // convert is left out, and what [CommitOptions] withhold.
+//
+// [Worktree.Merge] merges its branch with HEAD of the working tree that it was made for: on the mirror, in memory, with the
+// strategy and the attributes that git merge takes, and none of the user's drivers. It says what the files would have, as git
+// would write them. Who writes them compares first what is there, with [Merge.Dirty].
 package git

@@ -51,6 +51,7 @@ type call struct {
 	options  []string // before the command, such as "-c" and a setting
 	stdin    string
 	differs  bool          // its exit code may be 1, as that of diff
+	differed *bool         // set if it is, unless nil
 	cut      int           // how many bytes of the output to return; 0 is up to 64 MiB, or an error
 	limit    time.Duration // how long it may take; 0 is [readLimit]
 }
@@ -88,8 +89,12 @@ func (p *program) run(ctx context.Context, c call, args ...string) (string, erro
 		return "", context.Cause(ctx)
 	}
 	var exit *exec.ExitError
+	differed := c.differs && errors.As(err, &exit) && exit.ExitCode() == 1
+	if c.differed != nil {
+		*c.differed = differed
+	}
 	switch {
-	case out.full && c.cut > 0, c.differs && errors.As(err, &exit) && exit.ExitCode() == 1:
+	case out.full && c.cut > 0, differed:
 		err = nil
 	case out.full:
 		return "", fmt.Errorf("git %s prints more than %d MiB", name, maxOutput>>20)
