@@ -126,7 +126,7 @@ func (w *writer) later(at *folder, undo func(root *os.Root) error) {
 func (w *writer) put(f *plannedFile) error {
 	at := f.target.folder
 	switch {
-	case equal(f.before, f.after) && !f.added:
+	case equal(f.before, f.after) && !f.added && f.program == nil:
 		return nil
 	case f.after == nil:
 		return f.entry.folder.do(func(root *os.Root) error { return w.remove(f, root) })
@@ -143,7 +143,7 @@ func (w *writer) put(f *plannedFile) error {
 		at = w.made[path]
 	}
 	return at.do(func(root *os.Root) error {
-		if err := fill(root, f.target.name(), *f.after, f.mode); err != nil {
+		if err := fill(root, f.target.name(), *f.after, f.usual(), f.mode); err != nil {
 			return f.changed(err)
 		}
 		w.later(at, func(root *os.Root) error { return root.Remove(f.target.name()) })
@@ -166,7 +166,26 @@ func (w *writer) write(f *plannedFile, root *os.Root) error {
 		}
 		return errors.Join(file.Overwrite(*f.before), setMode(file, f.target.info.Mode().Perm()), file.Close())
 	})
-	return errors.Join(file.Overwrite(*f.after), setMode(file, f.mode), file.Close())
+	return errors.Join(file.Overwrite(*f.after), setMode(file, f.newMode(file.Info().Mode().Perm())), file.Close())
+}
+
+// usual is the mode of a new file, of which the umask takes.
+func (f *plannedFile) usual() fs.FileMode {
+	if f.program != nil && *f.program {
+		return 0o777
+	}
+	return 0o666
+}
+
+// newMode returns the mode that a file gets, 0 if its own stays. Who can read a program can run it.
+func (f *plannedFile) newMode(old fs.FileMode) fs.FileMode {
+	switch {
+	case f.program == nil:
+		return f.mode
+	case *f.program:
+		return old | old&0o444>>2
+	}
+	return old &^ 0o111
 }
 
 // setMode gives a file the mode of the one that moved there. It leaves it alone for 0.
@@ -193,9 +212,9 @@ func (w *writer) makeFolder(f *plannedFile, at *folder, root *os.Root, name stri
 }
 
 // fill makes a file. With the mode 0 it has the usual one, any other it has whatever the umask says.
-func fill(root *os.Root, name, content string, mode fs.FileMode) error {
+func fill(root *os.Root, name, content string, usual, mode fs.FileMode) error {
 	// An exclusive creation follows no link.
-	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(mode, 0o666))
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(mode, usual))
 	if err != nil {
 		return err
 	}
@@ -224,7 +243,7 @@ func (w *writer) remove(f *plannedFile, root *os.Root) error {
 		if f.entry.link != "" {
 			err = root.Symlink(f.entry.link, name)
 		} else {
-			err = fill(root, name, *f.before, f.entry.info.Mode().Perm())
+			err = fill(root, name, *f.before, 0, f.entry.info.Mode().Perm())
 		}
 		if err == nil { // the plan may be applied again, to the restored file
 			f.entry.info, err = root.Lstat(name)

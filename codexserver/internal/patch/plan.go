@@ -52,6 +52,8 @@ type plannedFile struct {
 	folds         bool         // the file that moves here had this very name, but for letter case
 	hardLinked    bool         // the file has other names, which a write changes too
 	mode          fs.FileMode  // of the file that moved here; 0 if none did
+	given         bool         // by [Replace], so that it need not be text
+	program       *bool        // whether it becomes executable, nil if that stays
 }
 
 func (f *plannedFile) path() string { return filepath.Clean(f.written) }
@@ -262,7 +264,7 @@ func (p *Plan) destination(from *plannedFile, name string) (*plannedFile, error)
 
 func (p *Plan) note(letter rune, name string) { p.summary[letter] = append(p.summary[letter], name) }
 
-// file returns the file with a name. It reads the file when the patch first names it.
+// file returns the file with a name that a model has written.
 func (p *Plan) file(name string) (*plannedFile, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
 		return nil, fmt.Errorf("%q is not a file name", name)
@@ -270,6 +272,11 @@ func (p *Plan) file(name string) (*plannedFile, error) {
 	if err := p.literal(name); err != nil {
 		return nil, err
 	}
+	return p.named(name)
+}
+
+// named returns the file with a name. It reads the file when that is first named.
+func (p *Plan) named(name string) (*plannedFile, error) {
 	written := filepath.FromSlash(name) // not cleaned, so that the user sees it as written
 	if !filepath.IsAbs(name) {
 		written = strings.TrimSuffix(p.dir, string(filepath.Separator)) + string(filepath.Separator) + name

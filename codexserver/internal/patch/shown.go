@@ -33,6 +33,8 @@ func (p *Plan) Changes() map[string]protocol.FileChange {
 	for _, file := range p.files {
 		switch {
 		case file.moves(), file.before == nil && file.after == nil:
+		case file.given:
+			changes[file.shown] = file.change()
 		case file.after == nil:
 			changes[file.shown] = protocol.FileChange{Delete: &protocol.FileContent{Content: text(file.removed())}}
 		case file.before == nil:
@@ -70,6 +72,8 @@ func (p *Plan) Why() map[string]string {
 	why := map[string]string{}
 	for _, file := range p.files {
 		switch link := file.entry.link != ""; {
+		case file.given:
+			file.addWhy(why)
 		case file.before == nil:
 		case file.after == nil && link:
 			why[file.shown] = whyLink
