@@ -12,8 +12,8 @@ import (
 // Last is the newest conversation for [NamesOf].
 const Last = "last"
 
-// NamesOf returns what is known of a conversation in a home, of any engine, from its file, whoever wrote it: its id, what
-// the user said first, and the names with which it ran. They choose nothing by themselves. The error wraps
+// NamesOf returns what is known of a conversation in a home, of any engine, from its file, whoever wrote it: its id, its
+// folder, what the user said first, and the names with which it ran. They choose nothing by themselves. The error wraps
 // [engine.ErrNotFound] if there is no such conversation.
 func NamesOf(
 	ctx context.Context, home, id string,
@@ -36,6 +36,7 @@ func NamesOf(
 	if r.Meta.Kept != nil {
 		names = r.Meta.Kept.Names
 	}
+	about.Cwd = r.Meta.Cwd
 	names.Provider = cmp.Or(names.Provider, r.Meta.ModelProvider)
 	if last := r.Context; last != nil {
 		names.Model, names.Effort = cmp.Or(names.Model, last.Model), cmp.Or(names.Effort, last.Effort)

@@ -32,6 +32,7 @@ type askOptions struct {
 	images     []string // their paths
 	lastly     string   // the check
 	demo, json bool
+	bringing   bool     // of the work of a conversation, in place of a task
 	again      string   // the command that goes on with a conversation
 	left       []string // the flags that it leaves out
 }
@@ -52,6 +53,9 @@ an engine or a network, and 130 after ctrl-C.`,
 		Args:       cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, task []string) error {
 			a.task, o.announcing, o.run = task, linkOnce, a.Run
+			if a.bringing {
+				o.run = a.Bring
+			}
 			a.again, a.left = a.repeated(cmd.Flags())
 			return a.check(cmd.Flags())
 		},
@@ -63,6 +67,9 @@ an engine or a network, and 130 after ctrl-C.`,
 			"in all")
 	fs.StringSliceVarP(&a.images, "image", "i", nil,
 		"show the model these `FILES`, with commas between them; repeatable")
+	fs.BoolVar(&a.bringing, "bring", false,
+		"with --resume and no task: show what the conversation's worktree has, and write it into your checkout if you "+
+			"approve it")
 	fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, "+
 		"and needs no key and no network")
 	fs.BoolVar(&a.json, "json", false, "print events and the result as JSON, one on each line")
@@ -77,6 +84,11 @@ func (a *askOptions) check(fs *pflag.FlagSet) (err error) {
 		}
 		if err != nil {
 			return fmt.Errorf("--image: %w", err)
+		}
+	}
+	if a.bringing {
+		if err := a.checkBring(fs); err != nil {
+			return err
 		}
 	}
 	switch {

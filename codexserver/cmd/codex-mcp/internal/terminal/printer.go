@@ -148,7 +148,7 @@ func (p *printer) event(m protocol.EventMsg) {
 		p.does("changing files", "")
 		if !p.asked[m.CallID] {
 			p.open("")
-			p.changes(m.Changes, false)
+			p.changes(m.Changes, nil, false)
 		}
 		p.block = m.CallID
 	case protocol.PatchApplyEnd:
@@ -287,8 +287,8 @@ func (p *printer) ends(id string) {
 	p.does(thinking, "")
 }
 
-// changes prints what a patch does to each file, and with whole its lines.
-func (p *printer) changes(changes map[string]protocol.FileChange, whole bool) {
+// changes prints what a patch does to each file, with why that deserves attention, and with whole its lines.
+func (p *printer) changes(changes map[string]protocol.FileChange, why map[string]string, whole bool) {
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
 		c := changes[path]
 		verb := map[string]string{"add": "new file", "delete": "delete", "update": "edit"}[c.Kind()]
@@ -304,9 +304,13 @@ func (p *printer) changes(changes map[string]protocol.FileChange, whole bool) {
 			verb = "replace"
 		}
 		added, removed := c.Lines()
-		p.row("", fmt.Sprintf("%s %s  +%d -%d", verb, name, added, removed))
-		if whole {
-			for line := range strings.SplitSeq(strings.TrimSuffix(c.Diff(), "\n"), "\n") {
+		reason := ""
+		if why[path] != "" {
+			reason = ": " + Row(why[path])
+		}
+		p.row("", fmt.Sprintf("%s %s  +%d -%d%s", verb, name, added, removed, reason))
+		if diff := c.Diff(); whole && diff != "" {
+			for line := range strings.SplitSeq(strings.TrimSuffix(diff, "\n"), "\n") {
 				p.line("  ", elicit.ShowText(line)) // escaped, but complete: the user decides by it
 			}
 		}

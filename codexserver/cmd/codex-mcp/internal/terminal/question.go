@@ -36,9 +36,10 @@ type dialogue struct {
 			} `json:"codex/approval"`
 		} `json:"_meta"`
 	}
-	fields []field // to fill in; nil for an approval
-	again  string  // the words of an approval for the session, "" if none is offered
-	always string  // the lasting rule that is offered, "" if there is none
+	why    map[string]string // why changes deserve attention, as far as the message need not list all of them
+	fields []field           // to fill in; nil for an approval
+	again  string            // the words of an approval for the session, "" if none is offered
+	always string            // the lasting rule that is offered, "" if there is none
 }
 
 // errStopped means that the user stops the turn.
@@ -93,7 +94,7 @@ func (d *dialogue) print() {
 	}
 	switch {
 	case a.Kind == "patch":
-		d.p.changes(a.Changes, true)
+		d.p.changes(a.Changes, d.why, true)
 		d.p.write("\n")
 	case a.Kind == "exec" && (strings.Contains(strings.Join(a.Command, ""), "\n") ||
 		!strings.Contains(d.params.Message, written(a.Command))):
