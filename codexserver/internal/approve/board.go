@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/slots"
 	"github.com/codexmcp/codexmcp/internal/stack"
 )
 
@@ -50,6 +51,7 @@ type Board struct {
 	mu        sync.Mutex
 	places    []*attachment // in the order of their arrival, the desk first
 	questions map[*question]bool
+	inTurn    slots.Slots
 }
 
 // New returns a board. If the desk is an [approval.Inviter] and another place cannot show a
@@ -75,6 +77,9 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 	automatic, rule := "", 0
 	d, open := b.rule(ctx, r).decision(r, true, lasting{})
 	if open {
+		if leave, err := b.takeTurn(ctx); err == nil { // else the end of ctx decides
+			defer leave()
+		}
 		d, rule, automatic = b.ask(ctx, r, comes)
 	}
 	b.record(r, &d, record.Verdict{Automatic: automatic, Rule: rule, Waited: time.Since(began).Milliseconds()})
@@ -96,6 +101,21 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 		_ = stack.Guard(b.log, "Desk.Decided", func() error { desk.Decided(r, d); return nil })
 	}
 	return d
+}
+
+// AskInTurn has later questions wait for a slot that several boards share, so that a person gets them one at a time. What
+// rules decide does not wait. Nil is no limit.
+func (b *Board) AskInTurn(s slots.Slots) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.inTurn = s
+}
+
+func (b *Board) takeTurn(ctx context.Context) (leave func(), err error) {
+	b.mu.Lock()
+	s := b.inTurn
+	b.mu.Unlock()
+	return s.Take(ctx)
 }
 
 // attachment is an attached place.
