@@ -3,6 +3,7 @@
 package appserver_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 )
 
@@ -35,4 +37,35 @@ func TestRealWorktreeCommit(t *testing.T) {
 	c.CallTool(t, "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":"More"}`, result.ThreadID))
 	must.Equal(t, "the commit of a reply", "A\tagain", servertest.Git(t, r.cwd, "show", "--format=", "--name-status", result.Worktree.Branch))
 	must.Equal(t, "its parent", result.Worktree.Commit, servertest.Git(t, r.cwd, "rev-parse", result.Worktree.Branch+"^"))
+}
+
+// TestRealAttempts has the best of two attempts of the real Codex, each with a model of its own. Which of them reads the
+// script first does not matter: the check passes for one alone.
+func TestRealAttempts(t *testing.T) {
+	run := providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		if len(r.ToolOutputs()) > 0 {
+			return providertest.Say("done by " + r.Model())
+		}
+		return providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "echo >" + r.Model(), "yield_time_ms": 20000}))
+	}}
+	r := newReal(t, "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"\n", run)
+	servertest.CommitBase(t, r.cwd)
+	c := servertest.Join(t, codexserver.New(r.engine, &codexserver.Options{Home: r.home}), servertest.Host{Era: servertest.Handshake})
+	raw := c.CallTool(t, "codex", fmt.Sprintf(`{"prompt":"Do the work","cwd":%q,"attempts":2,"models":["wrong","right"],"check":"test -f right",%s}`, r.cwd, servertest.CommitSandbox))
+	var result struct {
+		StructuredContent struct {
+			servertest.WorktreeResult
+			Attempts []protocol.Attempt
+		}
+	}
+	must.OK(t, json.Unmarshal([]byte(raw), &result))
+	s := result.StructuredContent
+	if s.Status != "completed" || !strings.HasPrefix(s.Content, "done by right\n") || len(s.Attempts) != 1 {
+		t.Fatalf("%s", raw)
+	}
+	other := s.Attempts[0]
+	must.Equal(t, "the other attempt", protocol.StatusIncomplete, other.Status)
+	for branch, want := range map[string]string{s.Worktree.Branch: "A\tright", other.Branch: "A\twrong"} {
+		must.Equal(t, branch, want, servertest.Git(t, r.cwd, "show", "--format=", "--name-status", branch))
+	}
 }

@@ -72,6 +72,8 @@ type Event struct {
 	Msg protocol.EventMsg
 	// Raw is the event as it arrived.
 	Raw json.RawMessage
+	// Thread is the conversation of the event: a call with attempts has several. It is "" before that has begun.
+	Thread string
 }
 
 // Run runs a turn and waits for its end. The end of ctx interrupts the turn. The result then
@@ -107,9 +109,9 @@ type turn struct {
 	calm  bool // the call may be sent twice
 	watch *Watch
 
-	thread string // "" until it is known
-	id     string // of the task, or ""
-	runs   bool   // as far as the events say
+	thread string          // "" until it is known
+	id     string          // of the task, or ""
+	runs   map[string]bool // the conversations that work, as far as the events say
 }
 
 // turn runs a turn to its end.
@@ -119,8 +121,9 @@ func (c *Client) turn(ctx context.Context, t *turn, arguments any) (Result, erro
 		return Result{}, err
 	}
 	defer leave()
+	t.runs = map[string]bool{}
 	answer, err := c.await(ctx, t, arguments, &mcpcall.Call{
-		Tasks: t.tasks, Notify: t.notified, Open: func() bool { return t.runs }, Started: t.started,
+		Tasks: t.tasks, Notify: t.notified, Open: func() bool { return len(t.runs) > 0 }, Started: t.started,
 	})
 	switch {
 	case err == nil:
@@ -196,7 +199,10 @@ func (t *turn) started(task string) {
 // notified handles a notification of the call.
 func (t *turn) notified(method string, params json.RawMessage) {
 	var p struct {
-		Msg json.RawMessage `json:"msg"`
+		Msg  json.RawMessage `json:"msg"`
+		Meta struct {
+			Thread string `json:"threadId"`
+		} `json:"_meta"`
 	}
 	if method != "codex/event" || jsonv2.Unmarshal(params, &p, jsontext.AllowInvalidUTF8(true)) != nil {
 		return
@@ -209,11 +215,11 @@ func (t *turn) notified(method string, params json.RawMessage) {
 	case protocol.SessionConfigured:
 		t.thread = m.SessionID
 	case protocol.TaskStarted:
-		t.runs = true
+		t.runs[p.Meta.Thread] = true
 	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
-		t.runs = false
+		delete(t.runs, p.Meta.Thread)
 	}
 	if t.watch.Event != nil {
-		t.watch.Event(Event{msg, p.Msg})
+		t.watch.Event(Event{msg, p.Msg, p.Meta.Thread})
 	}
 }

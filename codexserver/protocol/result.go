@@ -35,6 +35,8 @@ type TurnResult struct {
 	Rerouted []Rerouted `json:"rerouted,omitempty"`
 	// Worktree is the git worktree that was made for the thread before the turn, or nil.
 	Worktree *Worktree `json:"worktree,omitzero" about:"path, branch, base, commit"`
+	// Attempts are the others of several attempts, of which this one is the best; nil for other turns.
+	Attempts []Attempt `json:"attempts,omitempty" about:"The others, best first."`
 	// DurationMS is the time from the begin of the turn to its end, or to now, in milliseconds.
 	DurationMS int64 `json:"durationMs"`
 	// Usage is nil while the tokens are not known.
@@ -120,6 +122,26 @@ type Worktree struct {
 	// Base is the commit at which the branch began, and Commit its last one, "" while that is the same or not known.
 	Base   string `json:"base,omitzero"`
 	Commit string `json:"commit,omitzero"`
+}
+
+// MaxAttempts is how many attempts a call may have.
+const MaxAttempts = 4
+
+// Attempt is one of several attempts in short.
+type Attempt struct {
+	ThreadID string     `json:"threadId"`
+	Status   TurnStatus `json:"status"`
+	// Branch and Commit are those of its worktree. The commit is short.
+	Branch string `json:"branch,omitzero"`
+	Commit string `json:"commit,omitzero"`
+	// Check says whether its check passed, nil without a verdict. Touched is true if it has changed files that the check may
+	// read.
+	Check   *bool `json:"check,omitzero"`
+	Touched bool  `json:"touched,omitzero"`
+	// Files and Lines count what it has changed, and Tokens what it used.
+	Files  int   `json:"files"`
+	Lines  int   `json:"lines"`
+	Tokens int64 `json:"tokens,omitzero"`
 }
 
 // TurnUsage counts tokens.

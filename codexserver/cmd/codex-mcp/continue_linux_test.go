@@ -46,6 +46,8 @@ func TestEndToEndContinued(t *testing.T) {
 		"waits, set up":                           {prompt: "please wait", arguments: setUp, want: "waited"},
 		"waits in a worktree":                     {prompt: "please wait", arguments: inWorktree, before: leave, want: `"commit":"`},
 		"waits in a worktree, in the background":  {prompt: "please wait", arguments: inWorktree + `,"background":true`, before: leave, want: "The work is committed on codex/"},
+		"three attempts, of which one waits":      {prompt: "please wait", arguments: inWorktree + attempts, want: `"attempts":[{"branch":"codex/`},
+		"three attempts, in the background":       {prompt: "please wait", arguments: inWorktree + attempts + `,"background":true`, want: "of 3. Attempt "},
 		"asks, the file is edited":                {prompt: "please wait", arguments: `,"approval-policy":"never"`, before: loosen, want: "done: ", runs: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +76,7 @@ func TestEndToEndContinued(t *testing.T) {
 			if left := k.left(); len(left) > 0 {
 				t.Errorf("left: %q", left)
 			}
-			if strings.HasPrefix(tt.arguments, inWorktree) && setUps == 0 {
+			if strings.HasPrefix(tt.arguments, inWorktree) && tt.before != nil {
 				must.Equal(t, "the commits", "please wait\n\nA\tleft", servertest.Git(t, k.f.cwd, "log", "--format=%s", "--name-status", "HEAD..", "--branches=codex/*"))
 			}
 		})
@@ -83,6 +85,9 @@ func TestEndToEndContinued(t *testing.T) {
 
 // inWorktree are arguments of a call in a worktree.
 const inWorktree = `,"worktree":true`
+
+// attempts are arguments of a call that makes three.
+const attempts = `,"attempts":3`
 
 // setUp are arguments with a worktree that is set up.
 const setUp = inWorktree + `,"approval-policy":"never","sandbox":"danger-full-access"`

@@ -371,6 +371,8 @@ var always = []string{"codex", "codex-reply"}
 
 // Lockable are the arguments of the tool codex that can be locked: all but the
 // prompt. It is read only.
-var Lockable = []string{"approval-policy", "base-instructions", "budget", "check", "compact-prompt", "config", "cwd",
-	"developer-instructions", "effort", "images", "include-plan-tool", "model", "output-schema", "profile", "sandbox",
-	"web-search", "worktree"}
+var Lockable = []string{
+	"approval-policy", "attempts", "base-instructions", "budget", "check", "compact-prompt", "config", "cwd",
+	"developer-instructions", "effort", "images", "include-plan-tool", "model", "models", "output-schema", "profile",
+	"sandbox", "web-search", "worktree",
+}

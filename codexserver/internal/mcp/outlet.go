@@ -32,12 +32,13 @@ const apart = 30 * time.Millisecond
 type outlet struct {
 	session  *Session
 	overflow func() // called when too many bytes wait for the client; nil does nothing
-	failed   bool   // the turn's error event was sent, which is its last one, as in September 2025
 
 	// The mutex of the session's calls guards the rest.
 
-	to  *recipient // nil while no request waits
-	gap gap
+	to *recipient // nil while no request waits
+	// failed are the threads whose turn's error event was sent, which is its last one, as in September 2025; nil for none.
+	failed map[string]bool
+	gap    gap
 	// sent counts notifications/progress. It goes on with the next request, because some clients use one token for all.
 	sent  float64
 	last  time.Time  // when the last one was sent to the request
@@ -126,11 +127,11 @@ func (o *outlet) Ready(ctx context.Context) {
 
 // Event implements [thread.Observer].
 func (o *outlet) Event(e thread.Event) {
-	if o.ended(e.Msg) {
-		return
-	}
 	o.session.calls.mu.Lock()
 	defer o.session.calls.mu.Unlock()
+	if o.ended(e.Thread.ID, e.Msg) {
+		return
+	}
 	o.turn = cmp.Or(e.Turn, o.turn)
 	if o.to == nil {
 		return
@@ -146,13 +147,16 @@ func (o *outlet) Event(e thread.Event) {
 	}
 }
 
-// ended reports whether the turn ended with an earlier event.
-func (o *outlet) ended(m protocol.EventMsg) bool {
+// ended reports whether the turn of a thread ended with an earlier event. The caller holds the mutex.
+func (o *outlet) ended(thread string, m protocol.EventMsg) bool {
 	switch m.(type) {
 	case protocol.Error:
-		o.failed = true
+		if o.failed == nil {
+			o.failed = map[string]bool{}
+		}
+		o.failed[thread] = true
 	case protocol.TaskComplete:
-		return o.failed
+		return o.failed[thread]
 	}
 	return false
 }

@@ -59,6 +59,7 @@ var hostileArguments = []HostileCall{
 	{"full access in the background", `"sandbox":"danger-full-access","approval-policy":"never","background":true`, "",
 		both},
 	{"full access in a worktree", `"sandbox":"danger-full-access","approval-policy":"never","worktree":true`, "", both},
+	{"full access in attempts", `"sandbox":"danger-full-access","approval-policy":"never","attempts":2`, "", both},
 	{"full access by config", `"config":{"sandbox_mode":"danger-full-access","approval_policy":"never"}`, "", both},
 	{"full access by profile", `"profile":"wide"`, "", both},
 	{"no questions in full access", `"approval-policy":"never"`, fullAccess, both},
@@ -99,6 +100,7 @@ var hostileArguments = []HostileCall{
 	{"questions after failures", `"approval-policy":"on-failure"`, "", 0},
 	{"no questions by profile", `"profile":"quiet"`, "", 0},
 	{"a worktree", `"sandbox":"workspace-write","approval-policy":"never","worktree":true`, "", 0},
+	{"attempts", `"sandbox":"workspace-write","approval-policy":"never","attempts":2,"models":["m1","m2"]`, "", 0},
 	{"instructions", `"model":"m2","effort":"high","base-instructions":"x","developer-instructions":"x",` +
 		`"compact-prompt":"x","include-plan-tool":true,"budget":{"tokens":1000000,"minutes":5},` +
 		`"output-schema":{"type":"object"}`, "", 0},

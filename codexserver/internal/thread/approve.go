@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -33,6 +34,9 @@ func (t *Thread) decide(ctx context.Context, s approval.Subject) approval.Decisi
 		r.Deny = denyInReview
 	}
 	t.mu.Unlock()
+	if seat.Attempt != "" {
+		sayAttempt(r.Question, seat.Attempt)
+	}
 	if r.Question.Meta == nil {
 		r.Question.Meta, r.Question.Always = map[string]any{MetaFacts: facts(r)}, t.board.Offer(r)
 	}
@@ -62,6 +66,20 @@ func (t *Thread) decide(ctx context.Context, s approval.Subject) approval.Decisi
 		d.Decision = elicit.Approved // for the engine, which does not keep the rule
 	}
 	return d
+}
+
+// sayAttempt has a question say which of several attempts asks it. A brief one says it if it has room.
+func sayAttempt(q *elicit.Question, attempt string) {
+	note := "This is " + attempt + "."
+	q.Message += "\n" + note
+	if q.Older != "" {
+		q.Older += "\n" + note
+	}
+	if q.Brief != nil {
+		brief := *q.Brief
+		brief.Reason = strings.TrimSpace(note + " " + brief.Reason)
+		q.Brief = &brief
+	}
 }
 
 // MetaFacts is the member of [elicit.Question.Meta] with the facts of a question, for clients

@@ -8,6 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
+	"github.com/codexmcp/codexmcp/internal/slots"
 )
 
 // Attend is who attends a turn, or the start of a thread: who observes it, and who is asked its questions
@@ -32,6 +33,10 @@ type Attend struct {
 	// Keeps makes a thread that begins keep its events for the first listener, also those of later turns, and stay open
 	// however long nobody uses it: its client cannot resume it.
 	Keeps bool
+	// Attempt says which of several attempts the turn is, such as "attempt 2 of 3", for its questions; "" for other turns.
+	Attempt string
+	// InTurn has the questions of several turns asked one at a time. Nil does not.
+	InTurn slots.Slots
 	// Turn is the turn, which the thread begins. The start of a thread needs none.
 	Turn *turn.Turn
 	// Submission is the id of the turn's events. Default: the thread's next id.

@@ -26,6 +26,7 @@ func (t *Thread) begins(q *seat, metrics TurnObserver) (leave func()) {
 	if q.Submission == "" {
 		q.Submission = t.submit()
 	}
+	t.board.AskInTurn(q.InTurn)
 	if q.Ask == nil {
 		return func() {}
 	}
@@ -137,7 +138,7 @@ func (t *Thread) deliver(submission string, m protocol.EventMsg, notice string) 
 	}
 	e := Event{Event: protocol.Event{ID: cmp.Or(submission, seat.Submission), Msg: m}, Notice: notice}
 	if step.Doing != "" {
-		e.Turn = seat.Turn
+		e.Turn = seat.Turn.First()
 	}
 	switch m := m.(type) {
 	case protocol.TokenCount:
@@ -183,7 +184,7 @@ func (t *Thread) say(e Event) {
 }
 
 // asksPerson tells the client of the running turn that a person is asked.
-func (t *Thread) asksPerson() { t.say(Event{Turn: t.attended().Turn}) }
+func (t *Thread) asksPerson() { t.say(Event{Turn: t.attended().Turn.First()}) }
 
 // Elicit implements [engine.Host].
 func (t *Thread) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessage, error) {
@@ -191,6 +192,11 @@ func (t *Thread) Elicit(ctx context.Context, f *approval.Foreign) (json.RawMessa
 	if attend.Elicit == nil || attend.Review != "" {
 		return nil, elicit.ErrUnsupported
 	}
+	leave, err := attend.InTurn.Take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	return attend.Elicit(ctx, f)
 }
 

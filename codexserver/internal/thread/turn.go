@@ -59,7 +59,7 @@ func (t *Thread) Begin(life context.Context, a Attend, in protocol.TurnInput) *t
 // run waits until the turn is the first, then runs it.
 func (t *Thread) run(q *seat, in protocol.TurnInput) (err error) {
 	defer t.leave(q)
-	defer q.Turn.Interrupt(nil) // so that nothing of it is asked any more
+	defer q.Turn.Release() // so that nothing of it is asked any more
 	ctx := q.Turn.Context()
 	if err := t.take(ctx, q); err != nil {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}

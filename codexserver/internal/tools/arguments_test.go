@@ -62,7 +62,7 @@ func TestRefusedArguments(t *testing.T) {
 			{"codex", `{"prompt":"p","check":" "}`, "argument /check: want one line with a command"},
 			{"codex", `{"prompt":"p","check":"` + strings.Repeat("x", 5000) + `"}`, "argument /check: want one line with a command, of at most 4096 bytes"},
 			{"codex-reply", `{"prompt":"p","threadId":"x","check":"x","while-running":"steer"}`, "argument /check: a running turn keeps its own"},
-			{"codex", `{"prompt":"p","timeout":"x"}`, "the arguments are approval-policy, background, base-instructions, budget, check, compact-prompt, config, cwd, developer-instructions, effort, images, include-plan-tool, model, output-schema, profile, prompt, sandbox, web-search, worktree (keys of config.toml go into config)"},
+			{"codex", `{"prompt":"p","timeout":"x"}`, "the arguments are approval-policy, attempts, background, base-instructions, budget, check, compact-prompt, config, cwd, developer-instructions, effort, images, include-plan-tool, model, models, output-schema, profile, prompt, sandbox, web-search, worktree (keys of config.toml go into config)"},
 			{"codex", `{"prompt":"p","a/b":"x"}`, "unknown argument /a~1b: the arguments are"},
 			{"codex", `{"prompt":"p","":"x"}`, "unknown argument /: the arguments are"},
 			{"codex", `{"prompt":"p","` + strings.Repeat("é", 1e5) + `":"x"}`, "/" + strings.Repeat("é", 50) + ": the arguments are"},

@@ -3,11 +3,8 @@ package tools
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -42,13 +39,17 @@ type codexArguments struct {
 	Sandbox        protocol.SandboxMode    `json:"sandbox" enum:"read-only,workspace-write,danger-full-access" about:"What commands may touch without asking."`
 	Config         protocol.Overrides      `json:"config" about:"Keys of config.toml to override, dotted or nested: of the model, reasoning, sandbox, approval policy and tools. Most others are refused."`
 	protocol.Choices
-	Worktree bool `json:"worktree" about:"Work in a new git worktree of cwd's repository, on a new branch at HEAD, and commit the work there. The result names both."`
+	Worktree bool `json:"worktree" about:"Work and commit in a new git worktree of cwd's repository, on a new branch at HEAD."`
+	attemptsArguments
 	turnArguments
 	Background bool `json:"background" about:"Answer at once; codex-wait has the result."`
 }
 
 func (a *codexArguments) check() error {
 	if err := a.turnArguments.check(); err != nil {
+		return err
+	}
+	if err := a.attemptsArguments.check(a.Model); err != nil {
 		return err
 	}
 	return checkEffort(a.Effort)
@@ -68,40 +69,21 @@ func (a *codexArguments) run(ctx context.Context, c *Call) (*mcptypes.CallToolRe
 	if err != nil {
 		return nil, err
 	}
-	b, attend := c.newTurn(a.Background)
-	in, err := a.begin(t, b, a.Prompt, cwd)
-	if err != nil {
-		return nil, err
-	}
-	attend.Submission = c.Awaited.Submission
-	var tree *git.Worktree
-	if a.Worktree {
-		if tree, err = t.addWorktree(ctx, cwd); err != nil {
-			return nil, err
+	var all []launch
+	for i := range max(a.Attempts, 1) {
+		l, err := a.start(ctx, c, cfg, i)
+		if err != nil {
+			l.leave()
+			return nil, errors.Join(err, c.drop(ctx, all))
 		}
-		if line := t.options.Setup; line != "" {
-			b.Order.Setup = &turn.Setup{Line: line, Items: in.Items}
-		}
-		cfg.Cwd, cfg.Note = tree.Cwd, noteOf(tree)
-		b.Remark(fmt.Sprintf("The conversation works in the git worktree %s, on the new branch %s.", tree.Path,
-			tree.Branch))
+		all = append(all, l)
 	}
-	th, err := c.Threads.Start(ctx, c.table.Caller(c.Client, c.Roots), cfg, attend)
-	if err == nil && tree != nil {
-		if err = tree.Owner(th.ID()); err != nil {
-			err = errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), th.ID()))
+	attempts(all)
+	for _, l := range all {
+		for _, w := range warnings {
+			l.Remark(w)
+			l.thread.Warn(c.Awaited.Submission, w)
 		}
 	}
-	if err != nil {
-		if tree != nil {
-			err = errors.Join(err, tree.Remove(ctx))
-		}
-		return nil, err
-	}
-	t.commits(b, th, a.Prompt)
-	for _, w := range warnings {
-		b.Remark(w)
-		th.Warn(c.Awaited.Submission, w)
-	}
-	return c.run(ctx, b, th, attend, in), nil
+	return c.runAll(ctx, all[0], all[1:]...), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -30,6 +31,15 @@ func (a *interruptArguments) run(ctx context.Context, c *Call) (_ *mcptypes.Call
 	t := c.open(c.named)
 	if t == nil {
 		return nil, fmt.Errorf("no conversation %q in this session", c.named)
+	}
+	if first := c.Turns.of(c.named); first != nil && len(first.others) > 0 && !first.over() { // of several attempts
+		first.Interrupt(thread.ErrInterrupted)
+		select {
+		case <-first.Done():
+			return result(c.named, "Interrupted, with the other attempts."), nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 	ran, err := t.Interrupt(ctx)
 	switch {

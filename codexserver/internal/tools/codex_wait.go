@@ -136,7 +136,8 @@ func (c *Call) rows(ctx context.Context, a *waitArguments, turns []*begun) *mcpt
 		if s.Status.Ended() {
 			result, most := t.Result(), c.maxResult()/len(turns)
 			r.Content = result.Cut(result.Content, most)
-			line = hint(t.ThreadID(), &result.TurnResult, result.More || t.Order.Shows && r.Content != result.Content)
+			r.ThreadID = result.ThreadID // of the best attempt
+			line = hint(r.ThreadID, &result.TurnResult, result.More || t.Order.Shows && r.Content != result.Content)
 			more = notDone(&result)
 			add(r, jsontext.Value(result.JSON(most)))
 			c.reads(t)

@@ -41,7 +41,7 @@ func (c *Call) maxResult() int {
 func (b *begun) answer() *mcptypes.CallToolResult {
 	result := b.Result()
 	r := &mcptypes.CallToolResult{Content: blocks(result.Texts...), StructuredContent: result.JSON(b.Order.Most)}
-	first := []string{hint(b.ThreadID(), &result.TurnResult, result.More)}
+	first := []string{hint(result.ThreadID, &result.TurnResult, result.More)}
 	lines := slices.Concat(first, notDone(&result), missing(&result))
 	// Only the structured content has it, as with Codex; but models of many hosts see only the texts.
 	if result.Texts[0] == "" && len(result.Texts) == 1 && result.Content != "" {

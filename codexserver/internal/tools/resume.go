@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -23,21 +22,14 @@ func (t *Table) CanContinue(ctx context.Context) error { return t.traits.CanCont
 func (t *Table) Continue(
 	ctx context.Context, c *Call, before turn.Resume, done *protocol.TurnResult, background bool,
 ) (r *mcptypes.CallToolResult, err error) {
-	if before.Began.IsZero() {
-		before.Began = time.Now()
-	}
 	t.sweep(c.Turns) // after what was killed
 	c.table = t
+	if before.Attempts != nil {
+		return t.continueAttempts(ctx, c, before, background)
+	}
 	b, a := c.newTurn(false)
-	b.background, b.Order.Resume = background, before
-	in := protocol.TurnInput{
-		OutputSchema: []byte(before.Schema), MaxTokens: maxTokens(before.Budget),
-		Continue: func(words string) { b.Remark(words) },
-	}
-	if before.Setup != nil { // the conversation does not have it yet
-		in.Items = before.Setup.Items
-	}
-	b.Turn.Continue(done, before.Began, before.Used)
+	b.background = background
+	in := b.continues(&before, done)
 	if c.leave, err = t.limit.Enter(""); err != nil {
 		return nil, err
 	}

@@ -134,6 +134,11 @@ func New(e engine.Engine, o *Options) *Table {
 		rollouts: make(slots.Slots, 1),
 	}
 	t.locked = slices.Clone(t.Rules.Locked)
+	for _, same := range [][2]string{{"worktree", "attempts"}, {"model", "models"}} {
+		if slices.Contains(t.locked, same[0]) {
+			t.locked = append(t.locked, same[1])
+		}
+	}
 	if o.Turns > 0 {
 		t.limit = slots.NewLimit(o.Turns, "%d turns are under way, and no more may be (limits.turns): "+
 			"wait for the end of one, or stop one with codex-interrupt")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -42,20 +43,49 @@ func (c *Call) revive(ctx context.Context, id string, cfg protocol.Config, a thr
 	return th, nil
 }
 
+// launch is a turn of a thread that is to begin.
+type launch struct {
+	*begun
+	thread *thread.Thread
+	attend thread.Attend
+	input  protocol.TurnInput
+	leave  func()        // reports its end to the limit
+	ended  bool          // in another process
+	tree   *git.Worktree // that was made for it, or nil
+}
+
 // run begins a turn of a thread. It returns nil if the call waits for it, see [Call.Result].
 func (c *Call) run(
 	ctx context.Context, b *begun, th *thread.Thread, a thread.Attend, in protocol.TurnInput,
 ) *mcptypes.CallToolResult {
-	b.thread, b.Order.Thread = th, th.ID()
+	return c.runAll(ctx, launch{begun: b, thread: th, attend: a, input: in, leave: c.leave})
+}
+
+// runAll is run for several attempts of one call. The first one is its turn, which is over when all have ended.
+func (c *Call) runAll(ctx context.Context, first launch, others ...launch) *mcptypes.CallToolResult {
+	all, b := append([]launch{first}, others...), first.begun
+	for i, l := range all {
+		if l.begun.thread = l.thread; l.thread != nil {
+			l.Order.Thread = l.thread.ID()
+		}
+		if i > 0 {
+			b.others = append(b.others, l.begun)
+		}
+	}
 	background := b.background
 	if !c.Turns.add(b) {
-		return failure(th.ID(), fmt.Sprintf("%d turns run in the background, and no more may: "+
+		return failure(b.Order.Thread, fmt.Sprintf("%d turns run in the background, and no more may: "+
 			"wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
-	if c.table.Continues() && a.Review == "" && b.Order.Key == "" && (c.Durable || background || c.Until != nil) {
-		b.Order.Key = rand.Text()
+	continues := c.table.Continues() && first.attend.Review == "" && (c.Durable || background || c.Until != nil)
+	for i, l := range all {
+		if i > 0 {
+			c.Turns.add(l.begun) // which always has room for a turn that is not in the background
+		}
+		if continues && l.Order.Key == "" {
+			l.Order.Key = rand.Text()
+		}
 	}
-	leave := c.leave
 	c.begun, c.leave = b, func() {}
 	life := ctx // the turn ends with its call, before the next message of the client is read
 	switch {
@@ -71,11 +101,28 @@ func (c *Call) run(
 	if c.Begun != nil {
 		c.Begun(b.Turn)
 	}
-	in.Key = b.Order.Key
-	queued := th.Queue(life, a, in)
+	work := make([]func(), len(all)) // of each, in the order of the queue
+	for i, l := range all {
+		work[i] = func() {}
+		if !l.ended {
+			l.input.Key = l.Order.Key
+			work[i] = l.thread.Queue(life, l.attend, l.input).Run
+		}
+	}
+	for i, l := range others {
+		c.Turns.running.Go(func() {
+			work[i+1]()
+			l.leave()
+			l.owner.end(l.begun)
+		})
+	}
 	c.Turns.running.Go(func() {
-		queued.Run()
-		leave() // before the client has the result, and begins the next turn
+		work[0]()
+		first.leave() // before the client has the result, and begins the next turn
+		for _, other := range b.others {
+			<-other.Done()
+		}
+		b.Choose()
 		c.asked()
 		b.owner.end(b)
 	})
@@ -137,7 +184,9 @@ func (c *Call) detach() bool {
 // another server needs.
 func (c *Call) keep() {
 	if keeper := c.Turns.keeper.Load(); keeper != nil {
-		keeper.Hold(c.begun.ThreadID())
+		for _, b := range c.begun.all() {
+			keeper.Hold(b.ThreadID())
+		}
 	}
 	if c.Kept != nil {
 		c.Kept(c.begun.Turn)

@@ -67,8 +67,9 @@ func (ts *Turns) Rekeep(keeper *thread.Share) (before *thread.Share) { return ts
 type begun struct {
 	*turn.Turn
 	thread *thread.Thread
-	owner  *Turns // of the client that began the turn
-	polled bool   // that client may get the result of a task
+	owner  *Turns   // of the client that began the turn
+	polled bool     // that client may get the result of a task
+	others []*begun // the other attempts, if this is the first of several
 
 	// The mutex of the owner guards these.
 	background bool              // codex-wait has the result
@@ -77,6 +78,9 @@ type begun struct {
 	follows    func() bool       // ends that the turn ends with its call, or with those in the background
 	places     map[*Turns]func() // how clients leave that are asked besides the owner's
 }
+
+// all returns the turn with its other attempts.
+func (b *begun) all() []*begun { return append([]*begun{b}, b.others...) }
 
 // over reports whether the turn has ended.
 func (b *begun) over() bool { return Over(b.Done()) }
@@ -119,7 +123,7 @@ func (ts *Turns) Wait() { ts.running.Wait() }
 // Working says, for a person, which turns of the clients are running or queued: the thread, the folder, and what
 // the turn does. The oldest one is the first.
 func (ts *Turns) Working() (all []string) {
-	for _, t := range ts.all(func(t *begun) bool { return !t.over() }) {
+	for _, t := range ts.all(func(t *begun) bool { return !t.over() && t.thread != nil }) {
 		cwd := plain.Short(t.thread.Info().Cwd, plain.MaxPath)
 		all = append(all, fmt.Sprintf("%s in %s: %s", t.ThreadID(), cwd, t.State().Line()))
 	}
@@ -239,7 +243,7 @@ func (c *Call) attach(t *begun) (leave func()) {
 		return place.Ask(ctx, r)
 	}
 	if c.Background.Ask == nil {
-		return t.thread.Attach(&only)
+		return t.attach(&only)
 	}
 	t.owner.mu.Lock()
 	defer t.owner.mu.Unlock()
@@ -247,9 +251,24 @@ func (c *Call) attach(t *begun) (leave func()) {
 		if t.places == nil {
 			t.places = map[*Turns]func(){}
 		}
-		t.places[c.Turns] = t.thread.Attach(&only)
+		t.places[c.Turns] = t.attach(&only)
 	}
 	return func() {}
+}
+
+// attach makes a place one for the questions of the turn and its other attempts, until leave is called.
+func (b *begun) attach(place *approve.Place) (leave func()) {
+	var leaves []func()
+	for _, attempt := range b.all() {
+		if attempt.thread != nil { // else it could not go on after a kill
+			leaves = append(leaves, attempt.thread.Attach(place))
+		}
+	}
+	return func() {
+		for _, leave := range leaves {
+			leave()
+		}
+	}
 }
 
 // open returns the open thread with an id that the client holds, or that has a turn of a client

@@ -45,6 +45,8 @@ type Resume struct {
 	Tries  int      `json:"tries,omitzero"`
 	// Schema is that of the answer, nil for none.
 	Schema jsontext.Value `json:"schema,omitzero"`
+	// Attempts are all attempts, if the turn is the first of several.
+	Attempts []Attempt `json:"attempts,omitempty"`
 	// Worktree is the one that was made for the thread, and Subject the line that the commit of the turn's work begins
 	// with there.
 	Worktree *protocol.Worktree `json:"worktree,omitzero"`
@@ -54,10 +56,18 @@ type Resume struct {
 // Resume returns what another process needs to continue the turn, or nil if none does, such
 // as for a turn that a person has aborted.
 func (t *Turn) Resume() *Resume {
+	if t.attempts != nil {
+		return t.resumeAll()
+	}
+	return t.resume()
+}
+
+// resume is Resume of this turn alone.
+func (t *Turn) resume() *Resume {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.Order.Resume
-	if r.Began, r.Used = t.time.first, t.tokens.given; r.Key == "" || t.answer.stopped {
+	if r.Began, r.Used = t.time.first, t.tokens.given; r.Key == "" || t.stopped || t.answer.stopped {
 		return nil
 	}
 	return &r

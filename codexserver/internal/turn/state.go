@@ -19,6 +19,7 @@ type moment struct {
 	unseen    bool                // a question opened that no caller has seen
 	where     string              // the open questions can be answered, if not by the client
 	changed   chan struct{}       // see [Turn.Changed]; nil if nobody waits
+	first     *Turn               // of several attempts, which changes with this one; nil for it and for other turns
 }
 
 // do sets what the turn does, and the command that it runs, or "".
@@ -35,6 +36,11 @@ func (m *moment) change() {
 		close(m.changed)
 		m.changed = nil
 	}
+	if m.first != nil { // whose lock is taken after that of another attempt, never before
+		m.first.mu.Lock()
+		defer m.first.mu.Unlock()
+		m.first.now.change()
+	}
 }
 
 // State is what a turn does at one moment.
@@ -49,8 +55,17 @@ type State struct {
 	Where string
 }
 
-// State returns what the turn does. A turn that is queued runs, too; its status has ended when there is a result.
+// State returns what the turn does. A turn that is queued runs, too; its status has ended when there is a result. The first
+// of several attempts says what all do.
 func (t *Turn) State() State {
+	if t.attempts != nil && !t.isOver() {
+		return t.together()
+	}
+	return t.state()
+}
+
+// state is State of this turn alone.
+func (t *Turn) state() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := State{Status: protocol.StatusRunning, Now: t.now.Now}
@@ -87,11 +102,13 @@ func (s State) Words() string {
 	return words
 }
 
-// IsOpen reports whether the question is an open one of the turn.
+// IsOpen reports whether the question is an open one of the turn, or of one of its attempts.
 func (t *Turn) IsOpen(r *approval.Request) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Contains(t.now.questions, r)
+	return slices.ContainsFunc(t.all(), func(attempt *Turn) bool {
+		attempt.mu.Lock()
+		defer attempt.mu.Unlock()
+		return slices.Contains(attempt.now.questions, r)
+	})
 }
 
 // Changed returns a channel that is closed when the turn starts, when a question opens or is decided, and when a
@@ -107,22 +124,28 @@ func (t *Turn) Changed() <-chan struct{} {
 
 // Asks reports whether there is an open question that no caller has seen.
 func (t *Turn) Asks() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.now.unseen && len(t.now.questions) > 0
+	return slices.ContainsFunc(t.all(), func(attempt *Turn) bool {
+		attempt.mu.Lock()
+		defer attempt.mu.Unlock()
+		return attempt.now.unseen && len(attempt.now.questions) > 0
+	})
 }
 
 // Stop records that a person ends the turn, so that no other process continues it.
 func (t *Turn) Stop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.answer.stopped = true
-	t.now.change()
+	for _, attempt := range t.all() {
+		attempt.mu.Lock()
+		attempt.stopped = true
+		attempt.now.change()
+		attempt.mu.Unlock()
+	}
 }
 
 // Seen records that a caller has seen the open questions.
 func (t *Turn) Seen() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.now.unseen = false
+	for _, attempt := range t.all() {
+		attempt.mu.Lock()
+		attempt.now.unseen = false
+		attempt.mu.Unlock()
+	}
 }

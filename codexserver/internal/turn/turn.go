@@ -66,6 +66,11 @@ type Turn struct {
 	setup     check // of a new worktree
 	check     check
 	form      form
+	stopped   bool // a person has ended the turn
+
+	// attempts are all of several attempts, for the first of them, which is the turn of the call; nil for other turns. They do
+	// not change after [Join].
+	attempts []*Turn
 }
 
 // span is when the turn ran.
@@ -143,8 +148,19 @@ func (t *Turn) Context() context.Context {
 	return t.ctx
 }
 
-// Interrupt ends the turn, without waiting, with a cause. It does nothing after the end.
+// Interrupt ends the turn, without waiting, with a cause. It does nothing after the end. The first of several attempts takes
+// the others with it.
 func (t *Turn) Interrupt(cause error) {
+	for _, attempt := range t.all() {
+		attempt.end(cause)
+	}
+}
+
+// Release ends what still waits for the turn, whose work has ended.
+func (t *Turn) Release() { t.end(nil) }
+
+// end ends this turn alone.
+func (t *Turn) end(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stop == nil {
@@ -295,6 +311,9 @@ func (t *Turn) End() {
 		t.stop(nil)
 	}
 	close(t.done)
+	if t.now.first != nil {
+		t.now.change()
+	}
 }
 
 // So returns what the turn has done until now, without the answer. While it runs, the result has
