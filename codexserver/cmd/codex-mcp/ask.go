@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -31,6 +32,7 @@ type askOptions struct {
 	resume     string
 	images     []string // their paths
 	lastly     string   // the check
+	attempts   int      // at once
 	demo, json bool
 	bringing   bool     // of the work of a conversation, in place of a task
 	again      string   // the command that goes on with a conversation
@@ -67,6 +69,8 @@ an engine or a network, and 130 after ctrl-C.`,
 			"in all")
 	fs.StringSliceVarP(&a.images, "image", "i", nil,
 		"show the model these `FILES`, with commas between them; repeatable")
+	fs.IntVar(&a.attempts, "attempts", 0,
+		"make `N` attempts at once, at most 4, each in a git worktree of its own, and show the best by --check")
 	fs.BoolVar(&a.bringing, "bring", false,
 		"with --resume and no task: show what the conversation's worktree has, and write it into your checkout if you "+
 			"approve it")
@@ -95,11 +99,15 @@ func (a *askOptions) check(fs *pflag.FlagSet) (err error) {
 	case a.demo && len(a.task) > 0:
 		return errors.New("--demo brings its own task")
 	case a.demo:
-		for _, name := range []string{"engine", "codex", "cd", "profile", "resume", "check", "image"} {
+		for _, name := range []string{"engine", "codex", "cd", "profile", "resume", "check", "image", "attempts"} {
 			if fs.Changed(name) {
 				return fmt.Errorf("--demo has its own engine, configuration and folder; leave out --%s", name)
 			}
 		}
+	case fs.Changed("attempts") && (a.attempts < 1 || a.attempts > protocol.MaxAttempts):
+		return fmt.Errorf("--attempts: want 1 to %d", protocol.MaxAttempts)
+	case fs.Changed("attempts") && fs.Changed("resume"):
+		return errors.New("--attempts is for new conversations; leave out --resume")
 	case !fs.Changed("resume"):
 		a.folder, err = existingFolder(a.folder)
 	case a.resume == "":
@@ -157,7 +165,8 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	// A conversation that is resumed has its own folder.
 	task := &terminal.Task{
-		Prompt: prompt, Check: a.lastly, Images: a.images, Resume: a.resume, Folder: a.folder, JSON: a.json,
+		Prompt: prompt, Check: a.lastly, Attempts: a.attempts, Images: a.images, Resume: a.resume, Folder: a.folder,
+		JSON:    a.json,
 		Program: a.again, Left: a.left,
 	}
 	code := a.askOn(signalled, task, console, os.Getenv, signals)

@@ -2,12 +2,16 @@ package terminal
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 const (
@@ -16,6 +20,7 @@ const (
 	// escape sequences of a terminal that can rewrite its last line: back to the line's beginning, which is cleared; what is
 	// longer than the screen is wide is cut, or goes on in a further line.
 	cleared, cutting, breaking = "\r\x1b[K", "\x1b[?7l", "\x1b[?7h"
+	above                      = "\x1b[1A\x1b[K" // clears the line above, too
 )
 
 // does notes what the turn does from now on; "" is nothing. A command that it runs has a call.
@@ -28,25 +33,88 @@ func (p *printer) does(what, call string) {
 
 // tick shows what the turn does, if it does something. It is called every second while nothing else is printed.
 func (p *printer) tick() {
-	switch now := time.Now(); {
-	case p.now.Doing == "":
+	now := time.Now()
+	lines := p.lines(now)
+	switch {
+	case len(lines) == 0:
 	case p.rewrites:
 		p.erase() // the next write does so, too
-		if p.drawn = !p.mid; p.drawn {
-			io.WriteString(p.w, cutting+plain(p.now.Line(now, p.width()-1))+breaking)
+		if p.mid {
+			return
 		}
+		p.drawn = len(lines)
+		io.WriteString(p.w, cutting+strings.Join(lines, "\n")+breaking)
 	case now.Sub(p.printed) >= silence:
 		p.open("now")
-		p.line("· ", p.now.Line(now, 0))
+		for _, line := range lines {
+			p.line("· ", line)
+		}
 	}
 }
 
-// erase removes the line of what happens now, which stands below what was printed.
-func (p *printer) erase() {
-	if p.drawn {
-		io.WriteString(p.w, cleared)
+// lines returns what the turn does, or each attempt on a line of its own; nothing if that is nothing.
+func (p *printer) lines(now time.Time) (lines []string) {
+	width := 0
+	if p.rewrites {
+		width = p.width() - 1
 	}
-	p.drawn = false
+	if p.attempts == nil && p.now.Doing != "" {
+		return []string{plain(p.now.Line(now, width))}
+	}
+	for i, a := range p.attempts {
+		does := a.events.now
+		if does.Doing == "" {
+			does = show.Now{Doing: "ended", Since: now}
+		}
+		number := strconv.Itoa(i+1) + "  "
+		lines = append(lines, number+plain(does.Line(now, max(width-len(number), 0))))
+	}
+	return lines
+}
+
+// erase removes the lines of what happens now, which stand below what was printed.
+func (p *printer) erase() {
+	if p.drawn > 0 {
+		io.WriteString(p.w, cleared+strings.Repeat(above, p.drawn-1))
+	}
+	p.drawn = 0
+}
+
+// attempt is one of several attempts: its conversation, and a printer that follows its events and prints nothing.
+type attempt struct {
+	thread string
+	events printer
+}
+
+// attempt follows an event of one of several attempts, and prints how it ends.
+func (p *printer) attempt(thread string, m protocol.EventMsg) {
+	if thread == "" { // before it has begun
+		return
+	}
+	i := slices.IndexFunc(p.attempts, func(a *attempt) bool { return a.thread == thread })
+	if i < 0 {
+		i = len(p.attempts)
+		p.attempts = append(p.attempts, &attempt{thread, printer{
+			w: io.Discard, asked: map[string]bool{}, titles: map[string]string{}, width: func() int { return 0 },
+		}})
+	}
+	events := &p.attempts[i].events
+	events.event(m)
+	words := ""
+	switch m := m.(type) {
+	case protocol.TaskComplete:
+		words = "has ended"
+	case protocol.TurnAborted:
+		words = "was stopped"
+	case protocol.Error:
+		words = "has failed: " + trimmed(m.Message)
+	case protocol.BackgroundEvent:
+		words = trimmed(m.Message)
+	}
+	if words != "" {
+		p.open("attempts")
+		p.row("", fmt.Sprintf("%d  %s", i+1, words))
+	}
 }
 
 // wrap breaks the lines of a text at blanks, where they would have more characters than the terminal is wide when they are

@@ -27,7 +27,7 @@ type printer struct {
 
 	mid     bool      // the cursor is not at the beginning of a line
 	printed time.Time // when something was printed last
-	drawn   bool      // the line of what happens now is on the screen
+	drawn   int       // how many lines of what happens now are on the screen
 	begun   bool      // a block was printed
 	block   string    // the key of the last block
 
@@ -39,6 +39,8 @@ type printer struct {
 	now     show.Now          // what the turn does
 	runs    string            // the call whose output that has
 	usage   *protocol.TokenUsageInfo
+
+	attempts []*attempt // of several at once, in place of the events of one
 }
 
 // message is the message that is being written, or was last.
@@ -351,6 +353,18 @@ func (p *printer) path(path string) string {
 		path = rel
 	}
 	return word(path)
+}
+
+// tokens returns how many tokens went in and came out, of all attempts.
+func (p *printer) tokens() (in, out int64) {
+	if p.usage != nil {
+		in, out = p.usage.TotalTokenUsage.InputTokens, p.usage.TotalTokenUsage.OutputTokens
+	}
+	for _, a := range p.attempts {
+		more, said := a.events.tokens()
+		in, out = in+more, out+said
+	}
+	return in, out
 }
 
 // took formats a duration.

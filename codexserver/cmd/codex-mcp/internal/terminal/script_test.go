@@ -33,7 +33,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 // a txtar archive:
 //
 //	comment   what it shows
-//	console   words: piped, log, json, nokeys, live, width=CELLS, resume=ID, about=TEXT
+//	console   words: piped, log, json, nokeys, live, width=CELLS, resume=ID, about=TEXT, attempts=N
 //	script    the steps, see play
 //	events    more events, one a line, for the step "events"
 //	stdout    all output
@@ -89,6 +89,7 @@ type playResult struct {
 // play runs the client within the bubble of synctest. Steps are lines:
 //
 //	event JSON     send a codex/event notification with this msg
+//	of ID JSON     the same, of a conversation
 //	events         send the events of the section events
 //	ask JSON       send elicitation/create with these params
 //	answer JSON    wait for the answer to the oldest open question
@@ -125,6 +126,8 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 			console.Width = func() int { return width }
 		case "about":
 			task.About = []string{"continuing: " + terminal.Row(unquote(t, `"`+value+`"`))}
+		case "attempts":
+			task.Attempts = must.Get(strconv.Atoi(value))(t)
 		case "resume":
 			task.Resume, task.Folder = value, ""
 		default:
@@ -143,10 +146,13 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 		switch word {
 		case "", "#":
 		case "event":
-			server.event(rest)
+			server.event("", rest)
+		case "of":
+			thread, msg, _ := strings.Cut(rest, " ")
+			server.event(thread, msg)
 		case "events":
 			for line := range strings.Lines(servertest.Section(a, "events")) {
-				server.event(strings.TrimSpace(line))
+				server.event("", strings.TrimSpace(line))
 			}
 		case "ask":
 			server.ask(rest)
@@ -247,9 +253,9 @@ func (s *fakeServer) end() {
 	<-s.ended
 }
 
-func (s *fakeServer) event(msg string) {
+func (s *fakeServer) event(thread, msg string) {
 	s.t.Helper()
-	params := fmt.Sprintf(`{"_meta":{"requestId":%s},"id":"1","msg":%s}`, s.call.Load(), msg)
+	params := fmt.Sprintf(`{"_meta":{"requestId":%s,"threadId":%q},"id":"1","msg":%s}`, s.call.Load(), thread, msg)
 	must.Check(s.t, s.peer.Notify(s.t.Context(), "codex/event", json.RawMessage(params)))
 }
 

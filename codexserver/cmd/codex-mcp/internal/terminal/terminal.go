@@ -29,6 +29,8 @@ type Task struct {
 	Prompt string
 	// Check is the command that says whether the task is done. Empty means that none does.
 	Check string
+	// Attempts is how many attempts are made at once. 0 is one, without a worktree.
+	Attempts int
 	// Images are the paths of the images that come with it.
 	Images []string
 	// Resume continues the conversation with this id. Empty begins a new one.
@@ -189,7 +191,7 @@ func (s *session) stopping() {
 	}
 	defer s.stop()
 	s.idle(func() {
-		s.p.mid = !s.p.drawn // the terminal has shown ^C
+		s.p.mid = s.p.drawn == 0 // the terminal has shown ^C
 		s.p.line("", "stopping · ctrl-C leaves at once")
 	})
 }
@@ -225,6 +227,9 @@ func (s *session) call(running, call context.Context, t jsonrpc.Transport) (resu
 	if s.task.Check != "" {
 		task.Arguments["check"] = s.task.Check
 	}
+	if s.task.Attempts > 0 {
+		task.Arguments["attempts"] = s.task.Attempts
+	}
 	if len(s.task.Images) > 0 {
 		task.Arguments["images"] = s.task.Images
 	}
@@ -240,7 +245,7 @@ func (s *session) follow(engine string, e client.Event) {
 	if s.over {
 		return
 	}
-	if m, ok := e.Msg.(protocol.SessionConfigured); ok {
+	if m, ok := e.Msg.(protocol.SessionConfigured); ok && (!s.opened || s.task.Attempts < 2) {
 		s.thread, s.opened = m.SessionID, true
 		text := Row(engine) + " engine"
 		if m.Model != "" {
@@ -249,7 +254,16 @@ func (s *session) follow(engine string, e client.Event) {
 		if s.p.cwd != "" {
 			text += " · " + word(s.p.cwd)
 		}
+		if s.task.Attempts > 1 {
+			text += fmt.Sprintf(" · %d attempts", s.task.Attempts)
+		}
 		s.head(text)
+	}
+	if s.task.Attempts > 1 {
+		if !s.task.JSON { // the events of all would be one stream
+			s.p.attempt(e.Thread, e.Msg)
+		}
+		return
 	}
 	if s.task.JSON {
 		io.WriteString(s.out, Line(e.Raw)) // output records an error
@@ -366,9 +380,8 @@ func (s *session) finish(r *client.Result, err error, interrupted bool) int {
 // foot prints the tokens used and the command that continues, unless nothing worked.
 func (s *session) foot(worked bool) {
 	var rows []string
-	if s.p.usage != nil {
-		rows = append(rows, fmt.Sprintf("tokens: %d in, %d out", s.p.usage.TotalTokenUsage.InputTokens,
-			s.p.usage.TotalTokenUsage.OutputTokens))
+	if in, out := s.p.tokens(); in+out > 0 {
+		rows = append(rows, fmt.Sprintf("tokens: %d in, %d out", in, out))
 	}
 	// else there is nothing to continue
 	if s.opened && s.task.Program != "" && (s.task.Resume != "" || s.p.failure == "" || worked) {
