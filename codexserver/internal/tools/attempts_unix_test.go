@@ -289,3 +289,21 @@ func TestAttemptInterrupted(t *testing.T) {
 		t.Errorf("%+v", waited)
 	}
 }
+
+// TestAttemptsFull refuses attempts when too many turns run in the background, and gives back what they count for.
+func TestAttemptsFull(t *testing.T) {
+	const most = 1024
+	w := newWorkshop(t)
+	var working atomic.Int32
+	o := &codexserver.Options{Home: w.home, Calls: codexserver.CallOptions{Turns: most + 2}}
+	c := servertest.Connect(t, codexserver.New(asker(&working), o), nil)
+	for range most {
+		use(t, c, "codex", map[string]any{"prompt": "wait", "cwd": w.repo, "background": true}, nil)
+	}
+	for range 2 {
+		r := use(t, c, "codex", map[string]any{"prompt": "wait", "cwd": w.repo, "attempts": 2, "background": true}, nil)
+		if text := r.texts()[0]; !strings.Contains(text, "1024 turns run in the background") {
+			t.Errorf("%s", text)
+		}
+	}
+}

@@ -74,6 +74,9 @@ func (c *Call) runAll(ctx context.Context, first launch, others ...launch) *mcpt
 	}
 	background := b.background
 	if !c.Turns.add(b) {
+		for _, l := range others { // who began the call leaves for the first
+			l.leave()
+		}
 		return failure(b.Order.Thread, fmt.Sprintf("%d turns run in the background, and no more may: "+
 			"wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
