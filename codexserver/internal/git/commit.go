@@ -144,9 +144,9 @@ func (w *Worktree) ready(ctx context.Context) error {
 	case !isSame(filepath.Dir(back), w.Path):
 		return fmt.Errorf("the git folder %s is that of another worktree", w.GitDir)
 	}
-	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
-		if exists(filepath.Join(w.GitDir, name)) {
-			return fmt.Errorf("a merge, a rebase or the like is under way in it (%s)", name)
+	for _, u := range unfinished {
+		if exists(filepath.Join(w.GitDir, u.file)) {
+			return fmt.Errorf("a %s is under way in it (%s)", u.what, u.file)
 		}
 	}
 	ref, _, err := readHead(w.GitDir)
