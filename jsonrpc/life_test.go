@@ -6,6 +6,7 @@ import (
 	"errors"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -202,11 +203,15 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 		send(`"id":2,`, "waiting")
 		send("", "held")
 		send("", "queued")
-		late = func() { // during Close, whose lock synctest.Wait would wait for
-			for before := received.Load(); received.Load() < before+4; {
-				write(`"id":3,`, "late")
-				write("", "late")
-				write(`"id":4,`, "inline")
+		// During Close, whose lock synctest.Wait would wait for. One at a time: what is written ahead of the
+		// reader stays in the pipe when the reader ends, and the writes below would wait for room.
+		late = func() {
+			for _, m := range [][2]string{{`"id":3,`, "late"}, {"", "late"}, {`"id":4,`, "inline"}, {"", "inline"}} {
+				before := received.Load()
+				write(m[0], m[1])
+				for received.Load() == before {
+					runtime.Gosched()
+				}
 			}
 		}
 		_ = p.Close()
