@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -208,6 +209,13 @@ func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *ki
 	switch prompt {
 	case "please wait":
 		<-held
+		until(t, "the file of the task has the set-up", func() bool { // which is written a moment later
+			files := must.Get(filepath.Glob(filepath.Join(f.home, "codex-mcp", "tasks", "*.json")))(t)
+			return len(files) > 0 && !slices.ContainsFunc(files, func(path string) bool {
+				text, err := os.ReadFile(path)
+				return err != nil || strings.Contains(string(text), `"setup":{"line"`)
+			})
+		})
 	case "please form":
 		<-held
 		mark = "output_schema"
