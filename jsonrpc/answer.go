@@ -45,6 +45,9 @@ func (p *Peer) answer(r *Request, v any, err error, from place) error {
 	switch {
 	case from == onReadLoop:
 		c = regardless // waiting for room would be waiting for the other side to read, which may wait for us
+		if p.more != nil && p.more() {
+			w, p.gathers = gathered, true
+		}
 	// If other handlers run, their answers may come soon, and the writer sends several with one write where
 	// a Write waits.
 	case from == onHandler && alone:

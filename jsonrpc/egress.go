@@ -18,10 +18,12 @@ import (
 // after another takes 15 % longer over pipes and 4 to 7 % between processes.
 //
 // Messages leave in the order in which senders took mu. Three rules keep that order: only
-// the goroutine that has set writing calls the transport; a sender that writes itself does
-// so only if the queue is empty; and what it cannot write goes to the end of the queue.
+// the goroutine that has set writing calls the transport; a sender that writes itself does so
+// only if nothing is queued, or takes along what the reader has gathered; and what it cannot
+// write stays at the front of the queue if it was there, and else goes to the end.
 //
-// Nothing here waits for a handler or for the reader, so no cycle of waiting can form.
+// Nothing here waits for a handler, but what the reader gathers while inline ones run, which do not block. So
+// no cycle of waiting can form.
 type egress struct {
 	t   Transport
 	p   prompter        // t, if it can
@@ -53,7 +55,7 @@ type egress struct {
 	writing bool
 	open    bool          // start was called; until then everything queues
 	drains  bool          // the writer exists; the writer itself clears it, together with its last look at the queue
-	one     [1][]byte     // the message of write; belongs to the goroutine that set writing
+	one     [1][]byte     // the message of write1; belongs to the goroutine that set writing
 	err     error         // why nothing can be sent any more
 	moved   chan struct{} // closed at the next progress; nil if no goroutine waits for it
 }
@@ -108,10 +110,15 @@ const (
 	bySender
 	// The sender, if the transport can do it without blocking: for the reader, which must never block, and for
 	// callers, whose contexts must be able to end their waiting. What others send meanwhile still leaves with one
-	// write. If only one who is alone may write so, 64 callers between two cores take a quarter longer with Inline:
-	// each side then waits for whole batches of the other.
+	// write.
 	ifPrompt
+	// The reader, when more has arrived whose answers may leave with this one. Until the reader waits for input, or has
+	// gathered enough, it is queued without the writer.
+	gathered
 )
+
+// gatherBytes is how much the reader gathers, less than what a transport may take at once.
+const gatherBytes = promptBytes / 2
 
 // send queues the message in b, or has the sender write it. It takes b over.
 func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) error {
@@ -149,17 +156,42 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	e.amount.bytes += n
 	e.amount.messages++
 	var err error
-	// A sender may write only if nothing is queued or being written. Otherwise its
-	// message would overtake others.
 	switch {
-	case w == byWriter || w == ifPrompt && e.p == nil || e.writing || e.queue.len() > 0 || !e.open:
+	case w == gathered && e.amount.bytes < gatherBytes:
 		e.append(b)
-		e.signal()
+	case e.queue.len() == 0 && e.may(w):
+		err = e.write1(b, w)
 	default:
-		err = e.write(b, w)
+		e.append(b)
+		err = e.leave(w)
 	}
 	e.mu.Unlock()
 	return err
+}
+
+// letGo lets what the reader has gathered leave.
+func (e *egress) letGo() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_ = e.leave(gathered)
+}
+
+// may reports whether the goroutine that calls it may write what is queued: that is what the reader has gathered. The lock
+// is held.
+func (e *egress) may(w writer) bool {
+	return e.open && !e.writing && !e.drains && (w == bySender || w >= ifPrompt && e.p != nil)
+}
+
+// leave lets what is queued leave: written by the goroutine that calls it, if that may, and else by the writer. The
+// lock is held. It fails as send does if the last message is lost.
+func (e *egress) leave(w writer) (lost error) {
+	if e.queue.len() == 1 && e.may(w) {
+		lost = e.writeChunk(w)
+	}
+	// Without effect until here, because writing was set: what was queued meanwhile still
+	// needs the writer.
+	e.signal()
+	return lost
 }
 
 // append puts the message on the queue; a long one keeps its own buffer.
@@ -229,6 +261,7 @@ func (e *egress) await(ctx context.Context) error {
 		e.moved = make(chan struct{})
 	}
 	moved := e.moved
+	e.signal() // the reader may take its time with what it has gathered
 	e.mu.Unlock()
 	defer e.mu.Lock()
 	select {
@@ -246,63 +279,78 @@ func (e *egress) progress() {
 	}
 }
 
-// write writes one message from the sender's goroutine. The lock is held, but not while writing; others
-// queue meanwhile. What would wait for the other side, and may not, goes behind what they have queued, which
-// they sent at the same time. It fails as send does if the message is lost.
-func (e *egress) write(b *bytes.Buffer, w writer) (lost error) {
-	// Until it is cleared, writing keeps all other goroutines out of Write and prompt.
-	e.writing = true
-	e.mu.Unlock()
-	n := b.Len()
-	written := true
-	var err error
-	if w == ifPrompt {
-		written, err = e.p.prompt(b.Bytes())
+// write1 writes one message, which goes behind what others queue meanwhile if it would wait for the other side and may not.
+// The lock is held, but not while writing.
+func (e *egress) write1(b *bytes.Buffer, w writer) error {
+	e.one[0] = b.Bytes()
+	over, lost := e.write(e.one[:], w)
+	e.one[0] = nil
+	if over {
+		putBuffer(b)
 	} else {
-		e.one[0] = b.Bytes()
-		err = e.t.Write(e.ctx, e.one[:])
-		e.one[0] = nil
-	}
-	e.mu.Lock()
-	e.writing = false
-	switch {
-	case written || err != nil:
-		e.wrote(n, 1, err)
-		putBuffer(b)
-		if err != nil {
-			lost = e.refusal()
-		}
-	case e.err != nil: // closed meanwhile, so the queue takes nothing any more
-		putBuffer(b)
-		lost = e.refusal()
-	// It would block, and nothing was written. The message is already counted.
-	default:
 		e.append(b)
 	}
-	// Without effect until here, because writing was set: what was queued meanwhile still
-	// needs the writer.
 	e.signal()
 	return lost
 }
 
-// wrote accounts for a Write that has returned. The lock is held.
-func (e *egress) wrote(n, msgs int, err error) {
-	e.writing = false
-	e.amount.bytes -= n
-	e.amount.messages -= msgs
-	// A failed Write may have left half a message on the wire. Nothing can follow it.
-	if err != nil {
-		if e.err == nil {
-			e.fail(fmt.Errorf("jsonrpc: write: %w", err))
-			// On a goroutine of its own: broken must run without the lock, and the caller
-			// still holds it. Only the first failure gets here, so close, which also sets
-			// err, starts none.
-			e.writers.Go(func() { e.broken(e.err) })
-		}
-		return
+// writeChunk is write1 for the first chunk, which stays the first.
+func (e *egress) writeChunk(w writer) error {
+	// Off the queue before it is written: append extends the last chunk of the queue.
+	c := e.queue.pop()
+	over, lost := e.write(c.msgs, w)
+	if over {
+		c.recycle()
+	} else {
+		e.queue.unpop(c)
 	}
-	e.amount.sent += uint64(msgs)
+	return lost
+}
+
+// write writes messages, and reports whether they are written or lost. The lock is held, but not while writing.
+func (e *egress) write(messages [][]byte, w writer) (over bool, lost error) {
+	// Until it is cleared, writing keeps all other goroutines out of Write and prompt.
+	e.writing = true
+	e.mu.Unlock()
+	written := true
+	var err error
+	if w >= ifPrompt {
+		written, err = e.p.prompt(messages)
+	} else {
+		err = e.t.Write(e.ctx, messages)
+	}
+	e.mu.Lock()
+	e.writing = false
+	switch {
+	case written && err == nil:
+		e.wrote(messages)
+		return true, nil
+	case err != nil:
+		e.failed(err)
+	}
+	return e.err != nil, e.refusal() // closed meanwhile, or by the failure
+}
+
+// wrote accounts for a Write that has succeeded. The lock is held.
+func (e *egress) wrote(messages [][]byte) {
+	for _, m := range messages {
+		e.amount.bytes -= len(m)
+	}
+	e.amount.messages -= len(messages)
+	e.amount.sent += uint64(len(messages))
 	e.progress()
+}
+
+// failed ends the connection after a Write that has failed. It may have left half a message on the wire. Nothing can follow
+// it. The lock is held.
+func (e *egress) failed(err error) {
+	if e.err == nil {
+		e.fail(fmt.Errorf("jsonrpc: write: %w", err))
+		// On a goroutine of its own: broken must run without the lock, and the caller
+		// still holds it. Only the first failure gets here, so close, which also sets
+		// err, starts none.
+		e.writers.Go(func() { e.broken(e.err) })
+	}
 }
 
 // drain is the writer. It ends when nothing is queued, so that an idle peer has no goroutine
@@ -315,18 +363,7 @@ func (e *egress) drain() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for e.queue.len() > 0 {
-		// Off the queue before it is written: append extends the last chunk of the queue.
-		c := e.queue.pop()
-		e.writing = true
-		e.mu.Unlock()
-		n := 0
-		for _, m := range c.msgs {
-			n += len(m)
-		}
-		err := e.t.Write(e.ctx, c.msgs)
-		e.mu.Lock()
-		e.wrote(n, len(c.msgs), err)
-		c.recycle()
+		_ = e.writeChunk(byWriter)
 	}
 	// In one step with the look at the queue: a message that is queued after this starts
 	// another writer.

@@ -1,5 +1,7 @@
 package jsonrpc
 
+import "slices"
+
 // fifo is a queue, of requests or of chunks. The zero fifo is empty. It has no lock: that of its
 // owner is held.
 //
@@ -38,6 +40,9 @@ func (q *fifo[T]) pop() *T {
 	}
 	return r
 }
+
+// unpop puts back what pop has returned.
+func (q *fifo[T]) unpop(r *T) { q.items = slices.Insert(q.items, q.head, r) }
 
 // last returns the newest; nil if there is none.
 func (q *fifo[T]) last() *T {

@@ -59,7 +59,7 @@ func TestIntern(t *testing.T) {
 func TestPipePrompts(t *testing.T) {
 	x, _ := Pipe()
 	for i := range pipeDepth + 1 {
-		if sent, err := x.(*pipe).prompt([]byte("x")); sent != (i < pipeDepth) || err != nil {
+		if sent, err := x.(*pipe).prompt([][]byte{[]byte("x")}); sent != (i < pipeDepth) || err != nil {
 			t.Errorf("message %d: %t, %v", i, sent, err)
 		}
 	}
@@ -195,9 +195,12 @@ type slowWire struct {
 	room   bool       // whether prompt writes
 	fails  error      // of prompt
 	during func()     // called by prompt, if it is set
+	next   bool       // what more reports
+	waits  func()     // what Read would call
 	within atomic.Bool
-	writes int
 	got    []string
+
+	writes, prompted int
 }
 
 func (w *slowWire) Write(_ context.Context, messages [][]byte) error {
@@ -214,9 +217,11 @@ func (w *slowWire) Write(_ context.Context, messages [][]byte) error {
 }
 
 func (w *slowWire) prompts() bool { return true }
-func (w *slowWire) more() bool    { return false }
+func (w *slowWire) more() bool    { return w.next }
 
-func (w *slowWire) prompt(m []byte) (bool, error) {
+func (w *slowWire) beforeWait(f func()) { w.waits = f }
+
+func (w *slowWire) prompt(messages [][]byte) (bool, error) {
 	if w.within.Swap(true) {
 		w.t.Error("two goroutines write at once")
 	}
@@ -225,7 +230,10 @@ func (w *slowWire) prompt(m []byte) (bool, error) {
 		w.during()
 	}
 	if w.room {
-		w.got = append(w.got, string(m))
+		w.prompted++
+		for _, m := range messages {
+			w.got = append(w.got, string(m))
+		}
 	}
 	return w.room, w.fails
 }
@@ -311,6 +319,51 @@ func TestEgressChunks(t *testing.T) {
 			t.Errorf("%d writes (-want +got):\n%.1000s", wire.writes, diff)
 		}
 	})
+}
+
+// TestEgressGathers has the reader answer three requests. If more has arrived meanwhile, the answers leave together when it
+// waits, when they are long, or when another goroutine sends or waits for them.
+func TestEgressGathers(t *testing.T) {
+	wait := func(_ *testing.T, _ *Peer, w *slowWire) { w.waits() }
+	for name, tt := range map[string]struct {
+		more, cannot    bool
+		padding         int
+		then            func(*testing.T, *Peer, *slowWire)
+		prompts, writes int
+	}{
+		"nothing more has arrived": {prompts: 3},
+		"the reader waits":         {more: true, then: wait, prompts: 1},
+		"there is no room":         {more: true, cannot: true, then: wait, writes: 1},
+		"they are long":            {more: true, padding: gatherBytes / 2, then: wait, prompts: 2},
+		"another one sends": {more: true, then: func(t *testing.T, p *Peer, _ *slowWire) {
+			must.OK(t, p.Notify(t.Context(), "note", nil))
+		}, writes: 1},
+		"a handler answers": {more: true, then: func(t *testing.T, p *Peer, _ *slowWire) {
+			must.OK(t, p.send(t.Context(), buffered("{}"), answer, bySender))
+		}, writes: 1},
+		"another one waits": {more: true, then: func(t *testing.T, p *Peer, _ *slowWire) {
+			must.OK(t, p.Flush(t.Context()))
+		}, writes: 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			wire := &slowWire{t: t, let: make(chan error), room: !tt.cannot, next: tt.more}
+			close(wire.let)
+			h := HandlerFunc(func(context.Context, *Request) (any, error) { return strings.Repeat("x", tt.padding), nil })
+			p := NewPeer(wire, h, &Options{Inline: func(*Request) bool { return true }})
+			p.out.start()
+			for range 3 {
+				p.receive([]byte(`{"jsonrpc":"2.0","id":1,"method":"none"}`))
+				synctest.Wait()
+			}
+			if tt.then != nil {
+				tt.then(t, p, wire)
+				synctest.Wait()
+			}
+			if len(wire.got) < 3 || wire.prompted != tt.prompts || wire.writes != tt.writes || p.out.queue.len() > 0 {
+				t.Errorf("%s: %d answers, %d prompts, %d writes", name, len(wire.got), wire.prompted, wire.writes)
+			}
+		})
+	}
 }
 
 // TestEgressLimits has a wire that takes nothing. A message of any length is queued if it is alone; then the

@@ -64,6 +64,7 @@ type lineReader struct {
 	scanned int // buf[start:scanned] holds no line feed
 	size    int // of the next buffer
 	long    longLine
+	waits   func() // see beforeWait
 	err     error
 }
 
@@ -198,6 +199,9 @@ func (t *lineReader) fill() {
 		t.buf = append(make([]byte, 0, size), rest...)
 		t.start, t.scanned = 0, len(t.buf)
 	}
+	if t.waits != nil {
+		t.waits()
+	}
 	// A reader may return nothing and no error. As bufio does, this gives up after a while
 	// rather than to loop forever.
 	for range 100 {
@@ -221,6 +225,8 @@ func (t *lineReader) fill() {
 // more implements looker.
 func (t *lineReader) more() bool { return t.start < len(t.buf) }
 
+func (t *lineReader) beforeWait(f func()) { t.waits = f }
+
 // promptBytes is how much a pipe takes at once when it is ready at all
 // (PIPE_BUF); sockets have more room than that.
 const promptBytes = 4096
@@ -238,12 +244,15 @@ func (t *lineWriter) prompts() bool { return t.ready != nil }
 
 // prompt implements prompter. It writes everything or nothing: after half a line the rest would
 // have to wait for the other side.
-func (t *lineWriter) prompt(m []byte) (bool, error) {
-	// With its line feed it must fit into what a pipe takes at once.
-	if len(m) >= promptBytes {
-		return false, nil
+func (t *lineWriter) prompt(messages [][]byte) (bool, error) {
+	t.out = t.out[:0]
+	for _, m := range messages {
+		// With their line feeds they must fit into what a pipe takes at once.
+		if len(t.out)+len(m) >= promptBytes {
+			return false, nil
+		}
+		t.out = append(append(t.out, m...), '\n')
 	}
-	t.out = append(append(t.out[:0], m...), '\n')
 	if t.ready.atomic {
 		return t.ready.write(t.out)
 	}

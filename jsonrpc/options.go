@@ -12,7 +12,8 @@ type Options struct {
 	Cancellation Cancellation
 
 	// Inline reports whether a request or notification is handled on the reader, ahead of notifications that
-	// wait, see [Methods]. Its handler must not block, and must not call the other side. Default: none is.
+	// wait, see [Methods]. Its handler must not block, and must not call the other side: the answers to what came
+	// before may wait for it. Default: none is.
 	Inline func(r *Request) bool
 
 	// Batches is asked when an array of messages comes, and reports whether the peer accepts it. Up to 256

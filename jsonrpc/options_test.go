@@ -1,13 +1,16 @@
 package jsonrpc_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
+	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -206,6 +209,42 @@ func TestInline(t *testing.T) {
 		r.want(`{"jsonrpc":"2.0","id":4,"result":"behind"}`)
 		must.Equal(t, "order", []string{"block", "note", "ping", "later", "panic", "behind", "behind"}, order)
 	})
+}
+
+// The answer to an inline request does not wait for the rest of what came with it.
+func TestInlineAnswersLeave(t *testing.T) {
+	const request = `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"
+	for _, tt := range []struct {
+		link string
+		pipe func() (io.ReadCloser, io.WriteCloser)
+	}{
+		{"memory", func() (io.ReadCloser, io.WriteCloser) { return io.Pipe() }},
+		{"pipe", func() (io.ReadCloser, io.WriteCloser) {
+			r, w, err := os.Pipe()
+			must.OK(t, err)
+			return r, w
+		}},
+	} {
+		for _, rest := range []string{"", " \r\n\n", `{"jsonrpc"`, `{"jsonrpc":"2.0","method":"unknown"}` + "\n", "x\n"} {
+			t.Run(tt.link+"/"+rest, func(t *testing.T) {
+				t.Parallel()
+				ir, iw := tt.pipe()
+				or, ow := tt.pipe()
+				p := jsonrpc.NewPeer(jsonrpc.Lines(ir, ow, both{ir, ow}), echoMux(), &jsonrpc.Options{
+					Inline: jsonrpc.Methods("ping"),
+				})
+				ended := make(chan error, 1)
+				go func() { ended <- p.Run(t.Context()) }()
+				go func() { _, _ = io.WriteString(iw, request+rest) }() // which waits in memory
+				got, err := bufio.NewReader(or).ReadString('\n')
+				if err != nil || !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":1,`) {
+					t.Errorf("%q, %v", got, err)
+				}
+				_, _ = p.Close(), or.Close()
+				<-ended
+			})
+		}
+	}
 }
 
 func TestResponder(t *testing.T) {

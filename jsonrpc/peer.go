@@ -42,6 +42,7 @@ type Peer struct {
 	mine    *Request      // the request that this goroutine handles, while a new one reads on
 	unread  chan struct{} // closed when the last such goroutine has returned
 	more    func() bool   // of the transport; nil if it cannot tell
+	gathers bool          // answers wait for it
 
 	ctx contexts
 	// finish waits for them, after endInbound has let no more start. For that reason a
@@ -103,6 +104,7 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p.out.broken = p.broke
 	if l, ok := t.(looker); ok {
 		p.more = l.more
+		l.beforeWait(p.letGo)
 	}
 	// Before the first Read. A message beyond the limit is then never in memory as a
 	// whole.

@@ -26,6 +26,7 @@ type pipe struct {
 	in     <-chan [][]byte
 	out    chan<- [][]byte
 	rest   [][]byte // of the last write received
+	waits  func()   // see beforeWait
 	once   sync.Once
 	closed chan struct{} // this end's
 	other  <-chan struct{}
@@ -41,6 +42,9 @@ func (t *pipe) Read(context.Context) ([]byte, error) {
 		case t.rest = <-t.in:
 			continue
 		default:
+		}
+		if t.waits != nil {
+			t.waits()
 		}
 		select {
 		case t.rest = <-t.in:
@@ -89,15 +93,17 @@ func (t *pipe) Write(_ context.Context, messages [][]byte) error {
 // more implements looker.
 func (t *pipe) more() bool { return len(t.rest) > 0 || len(t.in) > 0 }
 
+func (t *pipe) beforeWait(f func()) { t.waits = f }
+
 // prompts implements prompter.
 func (t *pipe) prompts() bool { return true }
 
 // prompt implements prompter. There is room unless another goroutine writes.
-func (t *pipe) prompt(m []byte) (bool, error) {
+func (t *pipe) prompt(messages [][]byte) (bool, error) {
 	if len(t.out) == cap(t.out) {
 		return false, nil
 	}
-	return true, t.Write(context.Background(), [][]byte{m})
+	return true, t.Write(context.Background(), messages)
 }
 
 func (t *pipe) Close() error {

@@ -59,14 +59,14 @@ func TestPrompt(t *testing.T) {
 			if !l.prompts() || l.ready.atomic != (kind == "pipe") {
 				t.Errorf("%s: prompts %t", kind, l.prompts())
 			}
-			if sent, err := l.prompt(make([]byte, promptBytes)); sent || err != nil {
+			if sent, err := l.prompt([][]byte{make([]byte, promptBytes)}); sent || err != nil {
 				t.Errorf("%s: a long message: %t, %v", kind, sent, err)
 			}
 			m := bytes.Repeat([]byte("x"), size)
 			for range 2 {
 				n := 0
 				for {
-					sent, err := l.prompt(m)
+					sent, err := l.prompt([][]byte{m})
 					if err != nil {
 						t.Fatalf("%s: %v", kind, err)
 					}
@@ -83,24 +83,24 @@ func TestPrompt(t *testing.T) {
 					t.Errorf("%s: %d messages of %d bytes do not arrive: %v", kind, n, size, err)
 				}
 			}
-			if sent, err := l.prompt(m); !sent || err != nil {
+			if sent, err := l.prompt([][]byte{m}); !sent || err != nil {
 				t.Errorf("%s: there is no room after the reads: %t, %v", kind, sent, err)
 			}
 			_, again := opened(t, strings.TrimSuffix(kind, " through the poller"))
 			closed := Lines(nil, again, nil).(*lines)
-			if sent, err := closed.prompt(m); !sent || err != nil {
+			if sent, err := closed.prompt([][]byte{m}); !sent || err != nil {
 				t.Errorf("%s: before Close: %t, %v", kind, sent, err)
 			}
 			_ = again.Close()
-			if sent, _ := closed.prompt(m); sent {
+			if sent, _ := closed.prompt([][]byte{m}); sent {
 				t.Errorf("%s: written after Close", kind)
 			}
 			_ = r.Close()
-			if sent, err := l.prompt(m); sent || l.ready.atomic && !errors.Is(err, syscall.EPIPE) {
+			if sent, err := l.prompt([][]byte{m}); sent || l.ready.atomic && !errors.Is(err, syscall.EPIPE) {
 				t.Errorf("%s: written to nobody: %t, %v", kind, sent, err)
 			}
 			_ = w.Close()
-			if sent, err := l.prompt(m); sent || l.ready.atomic && err == nil {
+			if sent, err := l.prompt([][]byte{m}); sent || l.ready.atomic && err == nil {
 				t.Errorf("%s: written after Close: %t, %v", kind, sent, err)
 			}
 			if Lines(nil, w, nil).(*lines).prompts() {

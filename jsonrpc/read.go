@@ -35,6 +35,14 @@ func (p *Peer) read() {
 	}
 }
 
+// letGo lets the answers leave that the reader has gathered. The reader calls it before it waits.
+func (p *Peer) letGo() {
+	if p.gathers {
+		p.gathers = false
+		p.out.letGo()
+	}
+}
+
 // inputEnded records that nothing more will be read. err is nil if the other side has ended its
 // input in good order. It is called once.
 func (p *Peer) inputEnded(err error) {

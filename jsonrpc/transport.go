@@ -28,18 +28,21 @@ type Transport interface {
 // sets the limit before the first Read.
 type limiter interface{ SetReadLimit(bytes int) }
 
-// prompter is a transport that can write a message if that does not wait for
+// prompter is a transport that can write messages if that does not wait for
 // the other side. Like Write it is called by one goroutine at a time.
 type prompter interface {
 	// prompts reports whether prompt can ever write.
 	prompts() bool
 
-	// prompt reports whether it has written the message.
-	prompt(m []byte) (bool, error)
+	// prompt reports whether it has written the messages, all or none.
+	prompt(messages [][]byte) (bool, error)
 }
 
 // looker is a transport that knows what has arrived.
 type looker interface {
 	// more reports whether something of the next message has arrived. Only the goroutine that reads calls it.
 	more() bool
+
+	// beforeWait sets what Read calls each time before it waits for input.
+	beforeWait(f func())
 }

@@ -24,16 +24,19 @@ type cell struct{ link, work, peer string }
 
 var tricks = []trick{
 	{"one Write for all that waits", "egress.go", [][2]string{{
-		"\t\terr := e.t.Write(e.ctx, c.msgs)\n",
-		"\t\tvar err error\n\t\tfor i := 0; i < len(c.msgs) && err == nil; i++ {\n\t\t\terr = e.t.Write(e.ctx, " +
-			"c.msgs[i:i+1])\n\t\t}\n",
+		"\t\terr = e.t.Write(e.ctx, messages)\n",
+		"\t\tfor i := 0; i < len(messages) && err == nil; i++ {\n\t\t\terr = e.t.Write(e.ctx, " +
+			"messages[i:i+1])\n\t\t}\n",
 	}}, []cell{{"mem", "par", "jsonrpc"}, {"mem", "flood", "jsonrpc"}, {"pipe", "par", "jsonrpc"}}},
 	{"a sender writes itself", "egress.go", [][2]string{
-		{"case w == byWriter || ", "case w >= byWriter || "},
+		{"(w == bySender || w >= ifPrompt && e.p != nil)", "w == gathered && e.p != nil"},
 	}, []cell{{"pipe", "seq", "jsonrpc"}, {"near", "seq", "jsonrpc"}}},
 	{"the reader writes its answer", "answer.go", [][2]string{
 		{"\tcase from == onReadLoop:\n", "\tcase from == onReadLoop:\n\t\tw = byWriter\n"},
 	}, []cell{{"near", "seq", "jsonrpc inline"}}},
+	{"the answers of the reader leave with one Write while more has arrived", "answer.go", [][2]string{
+		{"p.more != nil && p.more()", "false"},
+	}, []cell{{"pipe", "par", "jsonrpc inline"}, {"near", "par", "jsonrpc inline"}, {"far", "par", "jsonrpc inline"}}},
 	{"a descriptor is asked for room", "poll_linux.go", [][2]string{
 		{"f, ok := w.(syscall.Conn)\n", "f, ok := w.(syscall.Conn)\n\tok = ok && w == nil\n"},
 	}, []cell{{"near", "seq", "jsonrpc inline"}, {"pipe", "par", "jsonrpc"}}},
