@@ -357,7 +357,7 @@ func (e *egress) failed(err error) {
 // for it.
 //
 // No sender can be writing when drain takes the lock for the first time: signal has seen a
-// message in the queue and writing not set, and a sender writes only if the queue is empty.
+// message in the queue and writing not set, and a sender writes only if there is no writer.
 func (e *egress) drain() {
 	defer e.writers.Done()
 	e.mu.Lock()
