@@ -236,10 +236,10 @@ func TestReportedPermissions(t *testing.T) {
 	change(t, file, "sandbox_mode = \"danger-full-access\"\n", "")
 	plain := read(t, file)
 	t.Chdir(b.cwd)
-	t.Setenv("HOME", "/home/a")
+	t.Setenv("HOME", "/zhome/a") // the paths are sorted: behind the folders of any test
 	report := func(deny ...string) []string {
 		t.Helper()
-		o := &native.Options{CodexHome: b.home, Sandbox: setting.Sandbox{DenyRead: deny}, Environ: []string{"HOME=/home/a"}}
+		o := &native.Options{CodexHome: b.home, Sandbox: setting.Sandbox{DenyRead: deny}, Environ: []string{"HOME=/zhome/a"}}
 		r := must.Get(native.Check(t.Context(), o, false))(t)
 		all := []string{r.Reads, r.Writes, r.Reaches}
 		for i, words := range all {
@@ -248,7 +248,7 @@ func TestReportedPermissions(t *testing.T) {
 		return all
 	}
 	must.Equal(t, "without a profile", []string{"", "", ""}, report())
-	must.Equal(t, "with a key of ours", []string{"all files; not CWD/**/.env, /home/a/.ssh", "", ""}, report("**/.env", "~/.ssh"))
+	must.Equal(t, "with a key of ours", []string{"all files; not CWD/**/.env, /zhome/a/.ssh", "", ""}, report("**/.env", "~/.ssh"))
 	write(t, file, "default_permissions = \"p\"\n"+plain+"\n[permissions.p]\nextends = \":read-only\"\n[permissions.p.filesystem]\n"+
 		"\":workspace_roots\" = { \".\" = \"write\", \"s\" = \"deny\", \".codex\" = \"write\", \".aws\" = \"deny\" }\n"+
 		"[permissions.p.network]\nenabled = true\ndomains = { \"b.com\" = \"allow\", \"a.com\" = \"allow\", \"c.com\" = \"deny\" }\n")
