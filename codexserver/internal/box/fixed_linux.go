@@ -4,6 +4,7 @@ package box
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -135,11 +136,15 @@ func (f *furnisher) copyOf(name string, fd int) {
 }
 
 // watch returns what is no mount any more, in the rooms of a process, or that its layers are too large. The kernel takes a mount
-// away when somebody outside removes what it is on, or renames something over it, as git does with its configuration.
+// away when somebody outside removes what it is on, or renames something over it, as git does with its configuration. It
+// returns "" for a process that has ended.
 func (p plan) watch(pid int, news *watch) string {
 	const again = 500 // milliseconds
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mountinfo")
-	if err != nil {
+	switch {
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT): // it has ended before, and nothing is left to watch
+		return ""
+	case err != nil:
 		return fmt.Sprintf("what protects its git folder cannot be watched: %v", err)
 	}
 	defer f.Close()

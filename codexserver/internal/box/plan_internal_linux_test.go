@@ -3,12 +3,14 @@ package box
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/testenv/must"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // TestPlanWords has the words of a plan say all of it, and words that lack something say nothing.
@@ -59,4 +61,15 @@ func TestIDs(t *testing.T) {
 		{id: "1", point: "/"}, {id: "2", point: "/w/x/.env"}, {id: "3", point: "/w/b/.env"}, {id: "4", point: "/w/c"}, {id: "5", point: "/w/c"},
 	}
 	must.Equal(t, "ids", []string{"2", "3", "5", ""}, p.idsOf(mounted))
+}
+
+// TestWatchEnded has the watch of a command begin when the command has ended, as of one that takes no time.
+func TestWatchEnded(t *testing.T) {
+	cmd := exec.Command("true")
+	must.OK(t, cmd.Start())
+	must.OK(t, unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil))
+	p := plan{fixed: []fixed{{"/a", kept}}}
+	must.Equal(t, "of one that was not reaped", "", p.watch(cmd.Process.Pid, &watch{fd: -1}))
+	must.OK(t, cmd.Wait())
+	must.Equal(t, "of one that was", "", p.watch(cmd.Process.Pid, &watch{fd: -1}))
 }
