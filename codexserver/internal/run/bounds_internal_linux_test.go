@@ -2,6 +2,8 @@ package run
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"reflect"
 	"slices"
 	"syscall"
@@ -28,6 +30,26 @@ func TestOrders(t *testing.T) {
 			t.Errorf("%q: %+v", words, got)
 		}
 	}
+}
+
+// TestFirstReason has a launcher report several reasons why it ends its command, also after that.
+func TestFirstReason(t *testing.T) {
+	r, w, err := os.Pipe()
+	must.OK(t, err)
+	p := &Process{
+		cmd: exec.Command("true"), begun: make(chan struct{}), exited: make(chan struct{}), gone: make(chan struct{}),
+		hold: hold{server: r},
+	}
+	must.OK(t, p.cmd.Start())
+	for _, r := range []report{
+		{kind: reportStarted}, {kind: reportBroken, text: "first"}, {kind: reportBroken, text: "second"}, {kind: reportExited},
+		{kind: reportGone}, {kind: reportBroken, text: "late"},
+	} {
+		r.send(w)
+	}
+	must.OK(t, w.Close())
+	p.watch()
+	must.Equal(t, "why", "first", p.broken.Error())
 }
 
 // TestDescendants finds the live ones, also below dead ones, and none twice if parents form a ring.

@@ -142,7 +142,9 @@ func (p *Process) watch() {
 			p.PID, p.failure = int(r.value), nil
 			close(p.begun)
 		case reportBroken:
-			p.broken = errors.New(r.text)
+			if p.broken == nil && !isClosed(p.gone) { // the first is why; what follows may come of it
+				p.broken = errors.New(r.text)
+			}
 		case reportExited, reportLast:
 			p.status, p.known = syscall.WaitStatus(r.value), true
 			close(p.exited)
