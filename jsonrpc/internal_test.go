@@ -255,6 +255,7 @@ func TestEgressOrder(t *testing.T) {
 					wire := &slowWire{t: t, let: make(chan error), room: room}
 					e := newEgress(wire, 1000)
 					e.start()
+					defer e.close(ErrClosed)
 					var waiting atomic.Int32
 					send := func(m string, w writer) {
 						waiting.Add(1)
@@ -296,6 +297,7 @@ func TestEgressChunks(t *testing.T) {
 		wire := &slowWire{t: t, let: make(chan error)}
 		e := newEgress(wire, 1<<20)
 		e.start()
+		defer e.close(ErrClosed)
 		var want []string
 		e.mu.Lock() // all are queued before a writer begins
 		for i := range 100 {
@@ -351,6 +353,7 @@ func TestEgressGathers(t *testing.T) {
 			h := HandlerFunc(func(context.Context, *Request) (any, error) { return strings.Repeat("x", tt.padding), nil })
 			p := NewPeer(wire, h, &Options{Inline: func(*Request) bool { return true }})
 			p.out.start()
+			defer p.out.close(ErrClosed)
 			for range 3 {
 				p.receive([]byte(`{"jsonrpc":"2.0","id":1,"method":"none"}`))
 				synctest.Wait()
@@ -463,6 +466,7 @@ func TestEgressPrompt(t *testing.T) {
 				var broken []error
 				e.broken = func(err error) { broken = append(broken, errors.Unwrap(err)) }
 				e.start()
+				defer e.close(ErrClosed)
 				wire.during = func() { wire.during = nil; tt.during(e) }
 				if tt.during == nil {
 					wire.during = nil
