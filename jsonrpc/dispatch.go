@@ -306,6 +306,7 @@ func (p *Peer) start() {
 
 // work is the goroutine that start starts.
 func (p *Peer) work() {
+	defer p.handlers.Done()
 	p.mu.Lock()
 	p.in.starting = false
 	r := p.take() // nil if another goroutine was faster
@@ -323,7 +324,6 @@ func (p *Peer) serve(r *Request) {
 			p.start()
 			p.mu.Unlock()
 		}
-		p.handlers.Done()
 	}()
 	for r != nil {
 		p.handle(r)

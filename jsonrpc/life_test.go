@@ -454,3 +454,58 @@ func TestNothingIsSentBeforeRun(t *testing.T) {
 		<-ended
 	})
 }
+
+// TestReaders sends one request after another. Two goroutines read and handle them in turn. More come only while handlers do not
+// return, and one that a handler ends is replaced. A bubble ends with the last of them.
+func TestReaders(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		seen := map[string]bool{} // the goroutines of the handlers
+		r := running(t, jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+			name, _, _ := strings.Cut(stacks(false), " [")
+			seen[name] = true
+			switch r.Method {
+			case "exit", "inline":
+				runtime.Goexit()
+			case "wait":
+				<-gate
+			}
+			return nil, nil
+		}), &jsonrpc.Options{Inline: func(r *jsonrpc.Request) bool { return r.Method == "inline" }})
+		inTurn := func(method string, times, want int) {
+			t.Helper()
+			clear(seen)
+			for range times {
+				r.send(`{"jsonrpc":"2.0","id":1,"method":"` + method + `"}`)
+				_, err := r.out.ReadString('\n')
+				must.OK(t, err)
+				synctest.Wait()
+			}
+			must.Equal(t, "the goroutines of "+method, want, len(seen))
+		}
+		inTurn("quick", 20, 2)
+		inTurn("exit", 20, 20)
+		inTurn("quick", 20, 2)
+		inTurn("inline", 20, 20)
+		inTurn("quick", 20, 2)
+		clear(seen)
+		for _, id := range []string{"1", "2", "3", "4"} {
+			r.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"wait"}`)
+		}
+		must.Equal(t, "the goroutines of four at once", 4, len(seen))
+		close(gate)
+		for range 4 {
+			_, err := r.out.ReadString('\n')
+			must.OK(t, err)
+		}
+		synctest.Wait()
+		must.Equal(t, "the goroutines that stay", 2, strings.Count(stacks(true), "jsonrpc.(*Peer).read("))
+		inTurn("quick", 20, 2)
+	})
+}
+
+// stacks returns the stack of the goroutine that calls it, or of all.
+func stacks(all bool) string {
+	b := make([]byte, 1<<20)
+	return string(b[:runtime.Stack(b, all)])
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // Peer is one end of a connection. Its methods may be used from any goroutine, before Run too:
@@ -39,10 +40,13 @@ type Peer struct {
 
 	// These belong to the goroutine that reads.
 	methods map[string]string
-	mine    *Request      // the request that this goroutine handles, while a new one reads on
+	mine    *Request      // the request that this goroutine handles, while another one reads on
+	turn    chan struct{} // lets the one that waits for it read on; closed when nothing more is read
 	unread  chan struct{} // closed when the last such goroutine has returned
 	more    func() bool   // of the transport; nil if it cannot tell
 	gathers bool          // answers wait for it
+
+	waits atomic.Bool // a goroutine waits for its turn to read
 
 	ctx contexts
 	// finish waits for them, after endInbound has let no more start. For that reason a
@@ -83,7 +87,7 @@ type life struct {
 func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p := &Peer{
 		t: t, o: o.withDefaults(),
-		methods: map[string]string{}, unread: make(chan struct{}),
+		methods: map[string]string{}, turn: make(chan struct{}, 1), unread: make(chan struct{}),
 		life: life{woken: make(chan struct{}), done: make(chan struct{})},
 	}
 	if p.o.Cancellation != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // read is the goroutine that reads, until the input ends, or until it has a request to handle and nothing more
-// has arrived: then a new goroutine reads on. So the handler begins at once, and not after a read that finds
+// has arrived: then another goroutine reads on. So the handler begins at once, and not after a read that finds
 // nothing, with which one call after another between processes on one core takes a third longer.
 func (p *Peer) read() {
 	returned := false
@@ -22,17 +22,37 @@ func (p *Peer) read() {
 		case !goOn:
 			returned = true
 			p.inputEnded(err)
+			close(p.turn)
 			// Last: finish waits for it, and then nothing of the reader runs any more.
 			close(p.unread)
 			return
 		case r != nil:
-			returned = true
 			p.mine = nil
-			go p.read()
-			p.serve(r)
-			return
+			returned = true // a handler that ends this goroutine ends no reader
+			if !p.handOver(r) {
+				return
+			}
+			returned = false
 		}
 	}
+}
+
+// handOver handles a request while another goroutine reads on, and reports whether this one is then to read on.
+func (p *Peer) handOver(r *Request) bool {
+	defer p.handlers.Done()
+	if p.waits.CompareAndSwap(true, false) {
+		p.turn <- struct{}{}
+	} else {
+		go p.read()
+	}
+	p.serve(r)
+	// One waits for its turn, so that one call after another needs no new goroutines. The stacks of these two are
+	// large enough after some calls; that of a new one would have to grow for most handlers.
+	if !p.waits.CompareAndSwap(false, true) {
+		return false
+	}
+	_, more := <-p.turn
+	return more
 }
 
 // letGo lets the answers leave that the reader has gathered. The reader calls it before it waits.
