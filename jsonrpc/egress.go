@@ -2,9 +2,11 @@ package jsonrpc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -100,7 +102,8 @@ type writer uint8
 
 const (
 	// The writer goroutine: for messages that others are likely to follow, because one Write
-	// for several is cheaper.
+	// for several is cheaper. While it has not begun, the sender writes what can be written without blocking, each
+	// time that enough has gathered.
 	byWriter writer = iota
 	// The sender, even if that blocks it: for a handler's goroutine, which ends with it.
 	bySender
@@ -159,10 +162,20 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 		err = e.write1(b, w)
 	default:
 		e.append(b)
-		err = e.leave(w)
+		if w == byWriter && e.overdue(n) {
+			err = e.writeChunk(ifPrompt)
+		}
+		err = cmp.Or(err, e.leave(w))
 	}
 	e.mu.Unlock()
 	return err
+}
+
+// overdue reports whether the message that was queued last, of n bytes, has filled what a transport takes at once, and
+// the writer has not taken it. On one core it may get no time until the sender's is over: without this a flood
+// between processes on two cores takes up to half as long again. The lock is held.
+func (e *egress) overdue(n int) bool {
+	return e.p != nil && e.open && !e.writing && e.amount.bytes/promptBytes > (e.amount.bytes-n)/promptBytes
 }
 
 // letGo lets what the reader has gathered leave.
@@ -240,7 +253,7 @@ func (e *egress) start() {
 //
 // It is called after each change that could be the last reason not to: a message was queued, a
 // sender has finished writing, or Run has begun. drains is set here and not by the writer, so
-// that no sender writes before it.
+// that no other sender writes before it.
 func (e *egress) signal() {
 	if !e.open || e.drains || e.writing || e.queue.len() == 0 {
 		return
@@ -284,9 +297,9 @@ func (e *egress) progress() {
 // The lock is held, but not while writing.
 func (e *egress) write1(b *bytes.Buffer, w writer) error {
 	e.one[0] = b.Bytes()
-	over, lost := e.write(e.one[:], w)
+	n, lost := e.write(e.one[:], w)
 	e.one[0] = nil
-	if over {
+	if n > 0 {
 		putBuffer(b)
 	} else {
 		e.append(b)
@@ -295,41 +308,43 @@ func (e *egress) write1(b *bytes.Buffer, w writer) error {
 	return lost
 }
 
-// writeChunk is write1 for the first chunk, which stays the first.
+// writeChunk is write1 for the first chunk. What is left of it stays the first.
 func (e *egress) writeChunk(w writer) error {
 	// Off the queue before it is written: append extends the last chunk of the queue.
 	c := e.queue.pop()
-	over, lost := e.write(c.msgs, w)
-	if over {
+	n, lost := e.write(c.msgs, w)
+	if n == len(c.msgs) {
 		c.recycle()
 	} else {
+		c.msgs = slices.Delete(c.msgs, 0, n)
 		e.queue.unpop(c)
 	}
 	return lost
 }
 
-// write writes messages, and reports whether they are written or lost. The lock is held, but not while writing.
-func (e *egress) write(messages [][]byte, w writer) (over bool, lost error) {
+// write writes messages, and returns how many are written or lost. The lock is held, but not while writing.
+func (e *egress) write(messages [][]byte, w writer) (n int, lost error) {
 	// Until it is cleared, writing keeps all other goroutines out of Write and prompt.
 	e.writing = true
 	e.mu.Unlock()
-	written := true
+	n = len(messages)
 	var err error
 	if w >= ifPrompt {
-		written, err = e.p.prompt(messages)
+		n, err = e.p.prompt(messages)
 	} else {
 		err = e.t.Write(e.ctx, messages)
 	}
 	e.mu.Lock()
 	e.writing = false
-	switch {
-	case written && err == nil:
-		e.wrote(messages)
-		return true, nil
-	case err != nil:
+	if err != nil {
 		e.failed(err)
+	} else if e.wrote(messages[:n]); n == len(messages) {
+		return n, nil
 	}
-	return e.err != nil, e.refusal() // closed meanwhile, or by the failure
+	if e.err != nil { // closed meanwhile, or by the failure
+		n = len(messages)
+	}
+	return n, e.refusal()
 }
 
 // wrote accounts for a Write that has succeeded. The lock is held.
@@ -356,13 +371,12 @@ func (e *egress) failed(err error) {
 
 // drain is the writer, which ends when the queue has failed.
 //
-// No sender can be writing while it is at work: signal has seen a message in the queue and
-// writing not set, and a sender writes only if the writer is not at work.
+// A sender may be writing in its place, see overdue. It then waits for that sender's signal.
 func (e *egress) drain() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for e.err == nil {
-		if e.queue.len() > 0 {
+		if e.queue.len() > 0 && !e.writing {
 			_ = e.writeChunk(byWriter)
 			continue
 		}

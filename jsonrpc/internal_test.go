@@ -59,8 +59,8 @@ func TestIntern(t *testing.T) {
 func TestPipePrompts(t *testing.T) {
 	x, _ := Pipe()
 	for i := range pipeDepth + 1 {
-		if sent, err := x.(*pipe).prompt([][]byte{[]byte("x")}); sent != (i < pipeDepth) || err != nil {
-			t.Errorf("message %d: %t, %v", i, sent, err)
+		if sent, err := x.(*pipe).prompt([][]byte{[]byte("x")}); (sent == 1) != (i < pipeDepth) || err != nil {
+			t.Errorf("message %d: %d, %v", i, sent, err)
 		}
 	}
 }
@@ -192,6 +192,7 @@ type slowWire struct {
 	Transport
 	t      *testing.T
 	let    chan error // what the next Write returns
+	fits   int        // how many messages prompt writes at once; 0 for all
 	room   bool       // whether prompt writes
 	fails  error      // of prompt
 	during func()     // called by prompt, if it is set
@@ -221,7 +222,7 @@ func (w *slowWire) more() bool    { return w.next }
 
 func (w *slowWire) beforeWait(f func()) { w.waits = f }
 
-func (w *slowWire) prompt(messages [][]byte) (bool, error) {
+func (w *slowWire) prompt(messages [][]byte) (int, error) {
 	if w.within.Swap(true) {
 		w.t.Error("two goroutines write at once")
 	}
@@ -231,11 +232,15 @@ func (w *slowWire) prompt(messages [][]byte) (bool, error) {
 	}
 	if w.room {
 		w.prompted++
+		if w.fits > 0 && w.fits < len(messages) {
+			messages = messages[:w.fits]
+		}
 		for _, m := range messages {
 			w.got = append(w.got, string(m))
 		}
+		return len(messages), w.fails
 	}
-	return w.room, w.fails
+	return 0, w.fails
 }
 
 func buffered(s string) *bytes.Buffer {
@@ -289,6 +294,46 @@ func TestEgressOrder(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEgressOverdue has a writer that gets no time for long. A sender writes in its place what the transport takes, and not
+// before the start. When the writer comes while a sender writes, all messages leave in order all the same.
+func TestEgressOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wire := &slowWire{t: t, let: make(chan error), room: true, fits: 8}
+		close(wire.let)
+		e := newEgress(wire, 1<<20)
+		defer e.close(ErrClosed)
+		var want []string
+		send := func() {
+			m := strings.Repeat(string(rune('a'+len(want)%26)), 500)
+			want = append(want, m)
+			must.OK(t, e.send(t.Context(), buffered(m), refusable, byWriter))
+		}
+		for range 20 {
+			send()
+		}
+		must.Equal(t, "what is written before the start", 0, len(wire.got))
+		e.started, e.drains = true, true
+		e.start()
+		for range 80 {
+			send()
+		}
+		if n := len(want) - len(wire.got); wire.writes > 0 || n > 30 {
+			t.Errorf("%d writes, %d messages wait", wire.writes, n)
+		}
+		wire.during = func() {
+			wire.during = nil
+			send()
+			e.writers.Go(e.drain)
+			synctest.Wait()
+		}
+		for range 80 {
+			send()
+		}
+		must.OK(t, e.flush(t.Context()))
+		must.Equal(t, "what was written", want, wire.got)
+	})
 }
 
 // TestEgressChunks queues more than one Write takes: all messages leave in order, by one writer, and short ones together.
@@ -466,7 +511,6 @@ func TestEgressPrompt(t *testing.T) {
 				var broken []error
 				e.broken = func(err error) { broken = append(broken, errors.Unwrap(err)) }
 				e.start()
-				defer e.close(ErrClosed)
 				wire.during = func() { wire.during = nil; tt.during(e) }
 				if tt.during == nil {
 					wire.during = nil
@@ -489,6 +533,12 @@ func TestEgressPrompt(t *testing.T) {
 				if err := e.send(t.Context(), buffered("c"), refusable, byWriter); tt.err != nil && !errors.Is(err, ErrClosed) {
 					t.Errorf("a message after the end: %v", err)
 				}
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				if n := e.queue.len(); tt.err != nil && n > 0 {
+					t.Errorf("%d chunks wait after the end", n)
+				}
+				e.fail(ErrClosed)
 			})
 		})
 	}

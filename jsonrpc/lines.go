@@ -242,24 +242,29 @@ type lineWriter struct {
 // prompts implements prompter.
 func (t *lineWriter) prompts() bool { return t.ready != nil }
 
-// prompt implements prompter. It writes everything or nothing: after half a line the rest would
-// have to wait for the other side.
-func (t *lineWriter) prompt(messages [][]byte) (bool, error) {
+// prompt implements prompter. It writes no part of a line: the rest would have to wait for the other side.
+func (t *lineWriter) prompt(messages [][]byte) (n int, err error) {
 	t.out = t.out[:0]
 	for _, m := range messages {
 		// With their line feeds they must fit into what a pipe takes at once.
 		if len(t.out)+len(m) >= promptBytes {
-			return false, nil
+			break
 		}
 		t.out = append(append(t.out, m...), '\n')
+		n++
 	}
-	if t.ready.atomic {
-		return t.ready.write(t.out)
+	written := false
+	switch {
+	case n == 0:
+	case t.ready.atomic:
+		written, err = t.ready.write(t.out)
+	case t.ready.writable():
+		written, err = true, t.flush()
 	}
-	if !t.ready.writable() {
-		return false, nil
+	if !written || err != nil {
+		return 0, err
 	}
-	return true, t.flush()
+	return n, nil
 }
 
 // Write writes each message and a line feed.

@@ -99,11 +99,11 @@ func (t *pipe) beforeWait(f func()) { t.waits = f }
 func (t *pipe) prompts() bool { return true }
 
 // prompt implements prompter. There is room unless another goroutine writes.
-func (t *pipe) prompt(messages [][]byte) (bool, error) {
+func (t *pipe) prompt(messages [][]byte) (int, error) {
 	if len(t.out) == cap(t.out) {
-		return false, nil
+		return 0, nil
 	}
-	return true, t.Write(context.Background(), messages)
+	return len(messages), t.Write(context.Background(), messages)
 }
 
 func (t *pipe) Close() error {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,6 +44,12 @@ func opened(t *testing.T, kind string) (r, w *os.File) {
 	return r, w
 }
 
+// promptOne reports whether l has written m.
+func promptOne(l *lines, m []byte) (bool, error) {
+	n, err := l.prompt([][]byte{m})
+	return n == 1, err
+}
+
 // TestPrompt fills a descriptor with messages that are written only if that does not block. Each arrives
 // whole or not at all, and there is room again after a read.
 func TestPrompt(t *testing.T) {
@@ -59,14 +66,14 @@ func TestPrompt(t *testing.T) {
 			if !l.prompts() || l.ready.atomic != (kind == "pipe") {
 				t.Errorf("%s: prompts %t", kind, l.prompts())
 			}
-			if sent, err := l.prompt([][]byte{make([]byte, promptBytes)}); sent || err != nil {
+			if sent, err := promptOne(l, make([]byte, promptBytes)); sent || err != nil {
 				t.Errorf("%s: a long message: %t, %v", kind, sent, err)
 			}
 			m := bytes.Repeat([]byte("x"), size)
 			for range 2 {
 				n := 0
 				for {
-					sent, err := l.prompt([][]byte{m})
+					sent, err := promptOne(l, m)
 					if err != nil {
 						t.Fatalf("%s: %v", kind, err)
 					}
@@ -83,24 +90,29 @@ func TestPrompt(t *testing.T) {
 					t.Errorf("%s: %d messages of %d bytes do not arrive: %v", kind, n, size, err)
 				}
 			}
-			if sent, err := l.prompt([][]byte{m}); !sent || err != nil {
+			if sent, err := promptOne(l, m); !sent || err != nil {
 				t.Errorf("%s: there is no room after the reads: %t, %v", kind, sent, err)
 			}
+			// Of several messages as many are written as fit at once.
+			many := slices.Repeat([][]byte{m}, promptBytes/(size+1)+2)
+			n, err := l.prompt(many)
+			must.OK(t, err)
+			must.Equal(t, "of many at once", promptBytes/(size+1), n)
 			_, again := opened(t, strings.TrimSuffix(kind, " through the poller"))
 			closed := Lines(nil, again, nil).(*lines)
-			if sent, err := closed.prompt([][]byte{m}); !sent || err != nil {
+			if sent, err := promptOne(closed, m); !sent || err != nil {
 				t.Errorf("%s: before Close: %t, %v", kind, sent, err)
 			}
 			_ = again.Close()
-			if sent, _ := closed.prompt([][]byte{m}); sent {
+			if sent, _ := promptOne(closed, m); sent {
 				t.Errorf("%s: written after Close", kind)
 			}
 			_ = r.Close()
-			if sent, err := l.prompt([][]byte{m}); sent || l.ready.atomic && !errors.Is(err, syscall.EPIPE) {
+			if sent, err := promptOne(l, m); sent || l.ready.atomic && !errors.Is(err, syscall.EPIPE) {
 				t.Errorf("%s: written to nobody: %t, %v", kind, sent, err)
 			}
 			_ = w.Close()
-			if sent, err := l.prompt([][]byte{m}); sent || l.ready.atomic && err == nil {
+			if sent, err := promptOne(l, m); sent || l.ready.atomic && err == nil {
 				t.Errorf("%s: written after Close: %t, %v", kind, sent, err)
 			}
 			if Lines(nil, w, nil).(*lines).prompts() {

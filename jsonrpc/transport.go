@@ -34,8 +34,8 @@ type prompter interface {
 	// prompts reports whether prompt can ever write.
 	prompts() bool
 
-	// prompt reports whether it has written the messages, all or none.
-	prompt(messages [][]byte) (bool, error)
+	// prompt writes as many of the messages as it can and returns their number.
+	prompt(messages [][]byte) (n int, err error)
 }
 
 // looker is a transport that knows what has arrived.
