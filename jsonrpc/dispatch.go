@@ -112,19 +112,21 @@ func (p *Peer) newRequest(m *message, line []byte) *Request {
 	return r
 }
 
-// intern returns the name of a method, allocated once for those seen often. Only the
+// intern returns the name of a method, allocated once while the same one comes again. Only the
 // reader calls it.
 func (p *Peer) intern(name []byte) string {
-	if m, ok := p.methods[string(name)]; ok {
-		return m
+	if string(name) == p.method {
+		return p.method
 	}
 	m := string(name)
-	// Bounded: the other side may invent method names without end.
-	if len(p.methods) < 256 && len(name) <= 64 {
-		p.methods[m] = m
+	if len(m) <= maxMethod {
+		p.method = m
 	}
 	return m
 }
+
+// maxMethod is the longest name of a method that an idle peer keeps.
+const maxMethod = 64
 
 // accept admits a request or notification and has it handled.
 //

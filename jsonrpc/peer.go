@@ -39,7 +39,7 @@ type Peer struct {
 	held  int // bytes of answers that wait for others of their batches
 
 	// These belong to the goroutine that reads.
-	methods map[string]string
+	method  string        // that of the last request or notification
 	mine    *Request      // the request that this goroutine handles, while another one reads on
 	turn    chan struct{} // lets the one that waits for it read on; closed when nothing more is read
 	unread  chan struct{} // closed when the last such goroutine has returned
@@ -87,7 +87,7 @@ type life struct {
 func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p := &Peer{
 		t: t, o: o.withDefaults(),
-		methods: map[string]string{}, turn: make(chan struct{}, 1), unread: make(chan struct{}),
+		turn: make(chan struct{}, 1), unread: make(chan struct{}),
 		life: life{woken: make(chan struct{}), done: make(chan struct{})},
 	}
 	if p.o.Cancellation != nil {
