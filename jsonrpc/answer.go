@@ -31,9 +31,19 @@ func (p *Peer) answer(r *Request, v any, err error, from place) error {
 	// all come here, and only the first is sent. The id is free from now on, because the
 	// other side may reuse it once it has read the answer.
 	p.mu.Lock()
-	if r.answered {
+	switch {
+	case r.answered:
 		p.mu.Unlock()
 		return errAnswered
+	// The handler has left the answer to a Responder.
+	case r.detached && from != elsewhere:
+		// The reader did not wait for a free place. A request that stays takes one now, beyond the limit if none is free.
+		if from == onReadLoop {
+			in.running++
+			in.keep(r)
+		}
+		p.mu.Unlock()
+		return nil
 	}
 	r.answered = true
 	delete(in.inflight, r.ID)

@@ -227,21 +227,7 @@ func (p *Peer) handleInline(r *Request) {
 		p.noteDone(r, err)
 		return
 	}
-	// The handler has not left the answer to a Responder.
-	if !p.state(r).detached {
-		_ = p.answer(r, v, err, onReadLoop)
-		return
-	}
-	// The read loop did not wait for a free place. A request that stays takes one now,
-	// beyond the limit if none is free.
-	// Reply may have answered it meanwhile. answered is set under this lock, so either that
-	// Reply finds the place and frees it, or none is taken.
-	p.mu.Lock()
-	if !r.answered {
-		p.in.running++
-		p.in.keep(r)
-	}
-	p.mu.Unlock()
+	_ = p.answer(r, v, err, onReadLoop)
 }
 
 // keep lets a request whose handler has returned hold its place until it is answered. The
@@ -366,27 +352,19 @@ func (p *Peer) take() (r *Request) {
 func (p *Peer) handle(r *Request) {
 	// A cancellation after this look ends the context of the handler, which then runs to
 	// its end.
-	switch s := p.state(r); {
-	case s.ended: // before it began
+	p.mu.Lock()
+	ended, cancelled := p.in.ended, r.cancelled
+	p.mu.Unlock()
+	switch {
+	case ended: // before it began
 		p.finished()
 		return
-	case s.cancelled: // before it began
+	case cancelled: // before it began
 		_ = p.answer(r, nil, CodeRequestCancelled, onHandler)
 		return
 	}
 	v, err := p.call(r)
-	if !p.state(r).detached {
-		_ = p.answer(r, v, err, onHandler)
-	}
-}
-
-// state returns a request's flags, and whether the peer has ended, as they are
-// now. They may change as soon as it returns, so answer looks again under the lock.
-func (p *Peer) state(r *Request) (s struct{ cancelled, detached, ended bool }) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s.cancelled, s.detached, s.ended = r.cancelled, r.detached, p.in.ended
-	return s
+	_ = p.answer(r, v, err, onHandler)
 }
 
 var errGoexit = errors.New("handler ended its goroutine")
@@ -403,6 +381,10 @@ func (p *Peer) call(r *Request) (v any, err error) {
 			return
 		}
 		v, err = nil, &Error{Code: CodeInternalError, Message: "internal error: the handler panicked"}
+		// A detached request would otherwise wait for a Reply that may not come.
+		p.mu.Lock()
+		r.detached = false
+		p.mu.Unlock()
 		what := recover()
 		if what == nil {
 			// runtime.Goexit continues after this; the request must not stay open.
@@ -422,10 +404,6 @@ func (p *Peer) panicked(r *Request, what any) {
 		p.o.Logger.Error("jsonrpc: handler panicked", "method", r.Method, "panic", fmt.Sprint(what), "stack",
 			string(debug.Stack()))
 	}
-	// A detached request would otherwise wait for a Reply that may not come.
-	p.mu.Lock()
-	r.detached = false
-	p.mu.Unlock()
 }
 
 // noteDone ends a notification.
