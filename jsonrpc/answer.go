@@ -64,7 +64,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) error {
 		w = bySender
 	}
 	if cancelled && !p.cancel.Answer {
-		r.ctx.end(ErrCancelled) // the cancellation does this too, but maybe after deliver
+		(*requestContext)(r).end(ErrCancelled) // the cancellation does this too, but maybe after deliver
 		return p.deliver(r, nil, c, w)
 	}
 	if cancelled && err != nil {
@@ -82,7 +82,7 @@ func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) (lost err
 		lost = p.post(r.batch, b, c, w)
 	}
 	// The context ends in any case, or what the handler derived from it would leak.
-	r.ctx.end(context.Canceled)
+	(*requestContext)(r).end(context.Canceled)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.kept { // settled when answered was set
@@ -165,7 +165,7 @@ func (p *Peer) post(of *batch, b *bytes.Buffer, c class, w writer) error {
 	}
 	// Bounded by the connection, not by the request: the answer is due even if the
 	// request's context has ended.
-	err := p.send(&p.ctx.live, b, c, w)
+	err := p.send(p.ctx.live, b, c, w)
 	if err != nil && !errors.Is(err, ErrClosed) {
 		p.problem(err, nil)
 	}

@@ -248,7 +248,7 @@ func (c *Call) abandon(err error, reason string) {
 	// regardless: when the queue is full, the cancellation is what may relieve the other side.
 	b := getBuffer()
 	if e := p.writeCall(b, ID{}, profile.Method, profile.encode(id, reason)); e == nil {
-		_ = p.send(&p.ctx.live, b, regardless, byWriter) // fails only when the connection has ended
+		_ = p.send(p.ctx.live, b, regardless, byWriter) // fails only when the connection has ended
 	}
 }
 

@@ -107,9 +107,7 @@ const overhead = 256
 // newRequest makes the request of a message.
 func (p *Peer) newRequest(m *message, line []byte) *Request {
 	// The whole line counts, because Params is a slice of it and keeps it in memory.
-	r := &Request{ID: m.id, Method: p.intern(m.method), Params: m.params, peer: p, size: len(line) + overhead}
-	r.ctx.base, r.ctx.request = &p.ctx.base, r
-	return r
+	return &Request{ID: m.id, Method: p.intern(m.method), Params: m.params, peer: p, size: len(line) + overhead}
 }
 
 // intern returns the name of a method, allocated once while the same one comes again. Only the
@@ -393,7 +391,7 @@ func (p *Peer) call(r *Request) (v any, err error) {
 		}
 		p.panicked(r, what)
 	}()
-	v, err = p.h.ServeRPC(&r.ctx, r)
+	v, err = p.h.ServeRPC((*requestContext)(r), r)
 	finished = true
 	return v, err
 }
@@ -511,5 +509,5 @@ func (p *Peer) cancelInbound(c *CancelProfile, params, line []byte) {
 		cause = fmt.Errorf("%w: %s", ErrCancelled, reason)
 	}
 	// Without the lock: this runs the functions that were attached to the context.
-	r.ctx.end(cause)
+	(*requestContext)(r).end(cause)
 }

@@ -44,6 +44,15 @@ func TestIntern(t *testing.T) {
 	must.Equal(t, "what is kept", short, p.method)
 }
 
+// TestNotificationContext checks that the context of a notification makes no child of the peer's, which would hold it until
+// the end.
+func TestNotificationContext(t *testing.T) {
+	x, _ := Pipe()
+	p := NewPeer(x, nil, nil)
+	p.ctx.base = t.Context()
+	must.Equal(t, "it is the peer's", t.Context().Done(), (*requestContext)(&Request{peer: p}).Done())
+}
+
 // TestPipePrompts checks that a full pipe does not block who only tries.
 func TestPipePrompts(t *testing.T) {
 	x, _ := Pipe()

@@ -55,12 +55,14 @@ type Peer struct {
 }
 
 // contexts are three, because the end has an order: first the waiting for more work stops,
-// then handlers return, then the transport is closed. They are made when first used:
-// most peers never wait for one of them.
+// then handlers return, then the transport is closed.
 type contexts struct {
-	live lazyContext // ends when the end begins
-	conn lazyContext // of the transport's Read and Write; ends after its Close
-	base lazyContext // of handlers; descends from that of Run
+	live context.Context // ends when the end begins
+	conn context.Context // of the transport's Read and Write; ends after its Close
+	base context.Context // of handlers; descends from that of Run
+
+	endLive, endConn context.CancelFunc
+	endBase          context.CancelCauseFunc
 }
 
 // life is how far a peer is between the begin of Run and its end. Every way to end comes here first. The
@@ -101,10 +103,11 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	}
 	p.h = h
 	p.d = dialect{depth: maxDepth, lenient: p.o.LenientVersion, answers: p.o.LenientAnswers}
-	p.ctx.live.base, p.ctx.conn.base = context.Background(), context.Background()
+	p.ctx.live, p.ctx.endLive = context.WithCancel(context.Background())
+	p.ctx.conn, p.ctx.endConn = context.WithCancel(context.Background())
 	p.in.inflight, p.calls.pending = map[ID]*Request{}, map[int64]*Call{}
 	p.out = newEgress(t, p.o.MaxUnsent)
-	p.out.ctx = &p.ctx.conn
+	p.out.ctx = p.ctx.conn
 	p.out.broken = p.broke
 	if l, ok := t.(looker); ok {
 		p.more = l.more

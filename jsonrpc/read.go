@@ -17,7 +17,7 @@ func (p *Peer) read() {
 		}
 	}()
 	for {
-		goOn, err := p.took(p.t.Read(&p.ctx.conn))
+		goOn, err := p.took(p.t.Read(p.ctx.conn))
 		switch r := p.mine; {
 		case !goOn:
 			returned = true
@@ -81,7 +81,7 @@ func (p *Peer) inputEnded(err error) {
 func (p *Peer) took(line []byte, err error) (goOn bool, _ error) {
 	// Read has returned a message although the transport was closed. Nothing may be handled
 	// after the end.
-	if p.ctx.conn.ended() {
+	if p.ctx.conn.Err() != nil {
 		line, err = nil, ErrClosed
 	}
 	// The transport has no limit of its own. The message is in memory already, but its handler

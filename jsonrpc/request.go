@@ -7,7 +7,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	jsonx "github.com/go-json-experiment/json"
@@ -39,8 +39,9 @@ type Request struct {
 	peer  *Peer
 	batch *batch // nil for a request that came alone
 	size  int    // what it counts for while it waits
-	// Part of the request, which saves an allocation. It ends after the answer was queued.
-	ctx lazyContext
+
+	// See requestContext. It ends after the answer was queued.
+	ctx atomic.Pointer[realContext]
 
 	// Guarded by peer.p.mu. Each is set once and stays, except that a panic takes back
 	// detached.
@@ -201,73 +202,60 @@ func (w *Responder) Reply(result any, err error) error {
 	return w.r.peer.answer(w.r, result, err, elsewhere)
 }
 
-// lazyContext is a context that can end, of one request or of the connection. Most
-// handlers and transports never look at theirs, so the real one is made when it is first
-// used. A flood of notifications takes a third longer without it.
-type lazyContext struct {
-	base    context.Context
-	request *Request // whose context this is; nil for the connection's
+// requestContext is the context of a request. Most handlers never look at theirs, so the real one is made when it
+// is first used. A flood of notifications takes a third longer without it.
+type requestContext Request
 
-	mu sync.Mutex
-	// Made on demand: it costs a few allocations.
-	inner  context.Context
+// realContext is made on demand: it costs a few allocations.
+type realContext struct {
+	context.Context
 	cancel context.CancelCauseFunc
-	cause  error // set once it has ended
 }
+
+// over is in place of the real context of a request that was answered before anything used it.
+var over = new(realContext)
 
 // real returns the real context. All that is derived from this one hangs on it, so there is
 // only one.
-func (c *lazyContext) real() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.request != nil && c.request.IsNotification() { // cannot be cancelled
-		return c.base
+func (c *requestContext) real() context.Context {
+	if (*Request)(c).IsNotification() { // cannot be cancelled
+		return c.peer.ctx.base
 	}
-	if c.inner == nil {
-		c.inner, c.cancel = context.WithCancelCause(c.base)
-		// It has ended before it was first used.
-		if c.cause != nil {
-			c.cancel(c.cause)
+	for {
+		r := c.ctx.Load()
+		if r != nil && r != over {
+			return r
 		}
+		made := new(realContext)
+		made.Context, made.cancel = context.WithCancelCause(c.peer.ctx.base)
+		if r == over {
+			made.cancel(context.Canceled)
+		}
+		if c.ctx.CompareAndSwap(r, made) {
+			return made
+		}
+		made.cancel(nil) // another goroutine was faster
 	}
-	return c.inner
 }
 
 // end ends the context with a cause. The first cause stays.
-func (c *lazyContext) end(cause error) {
-	c.mu.Lock()
-	// Kept for a real context that is made later.
-	if c.cause == nil {
-		c.cause = cause
+func (c *requestContext) end(cause error) {
+	if cause == context.Canceled && c.ctx.CompareAndSwap(nil, over) {
+		return
 	}
-	// Called without the lock: it ends all contexts derived from this one.
-	cancel := c.cancel
-	c.mu.Unlock()
-	if cancel != nil {
-		cancel(cause)
-	}
+	c.real()
+	c.ctx.Load().cancel(cause)
 }
 
-// ended reports whether end was called.
-func (c *lazyContext) ended() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.cause != nil
-}
+// The four methods of context.Context. The deadline is the peer's, since a request has none of its own.
 
-// The four methods of context.Context. The deadline is the base's, since a lazyContext has none of
-// its own.
+func (c *requestContext) Deadline() (time.Time, bool) { return c.peer.ctx.base.Deadline() }
+func (c *requestContext) Done() <-chan struct{}       { return c.real().Done() }
+func (c *requestContext) Err() error                  { return c.real().Err() }
 
-func (c *lazyContext) Deadline() (time.Time, bool) { return c.base.Deadline() }
-func (c *lazyContext) Done() <-chan struct{}       { return c.real().Done() }
-func (c *lazyContext) Err() error                  { return c.real().Err() }
-
-func (c *lazyContext) Value(key any) any {
+func (c *requestContext) Value(key any) any {
 	if _, ok := key.(requestKey); ok {
-		if c.request != nil {
-			return c.request
-		}
-		return c.base.Value(key) // no need for the real one
+		return (*Request)(c) // no need for the real one
 	}
 	return c.real().Value(key)
 }

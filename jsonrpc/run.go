@@ -36,7 +36,7 @@ func (p *Peer) Run(ctx context.Context) error {
 		return nil
 	}
 	p.life.running = true
-	p.ctx.base.base = ctx // before the reader starts, which uses it without a lock
+	p.ctx.base, p.ctx.endBase = context.WithCancelCause(ctx) // before the reader starts, which uses it without a lock
 	p.mu.Unlock()
 
 	// The writer first: the first message may be answered at once.
@@ -58,7 +58,7 @@ func (p *Peer) finish(ctx context.Context) error {
 	err := p.untilEnd(ctx)
 	// Contexts first, so that blocked handlers return while Close waits for a child
 	// process or the other side.
-	p.ctx.base.end(ErrClosed)
+	p.ctx.endBase(ErrClosed)
 	closeErr := p.disconnect()
 	p.waitAll()
 	if err == nil {
@@ -97,7 +97,7 @@ func (p *Peer) untilEnd(ctx context.Context) error {
 	p.mu.Unlock()
 	switch {
 	// Close was called, or the transport failed. broke has recorded a failure.
-	case p.ctx.live.ended():
+	case p.ctx.live.Err() != nil:
 		return nil
 	// The other side has ended its input.
 	case inputEnd:
@@ -110,8 +110,8 @@ func (p *Peer) untilEnd(ctx context.Context) error {
 		if ctx.Err() != nil {
 			cause = context.Cause(ctx)
 		}
-		p.ctx.base.end(cause)
-		p.settle(&p.ctx.live, leaveBehind)
+		p.ctx.endBase(cause)
+		p.settle(p.ctx.live, leaveBehind)
 		return context.Cause(ctx)
 	// No limit but the caller's: Shutdown closes the connection when its context ends.
 	case shutdown:
@@ -127,13 +127,13 @@ func (p *Peer) untilEnd(ctx context.Context) error {
 	default:
 		p.refuseNew()
 	}
-	p.settle(&p.ctx.live, leaveBehind)
+	p.settle(p.ctx.live, leaveBehind)
 	return context.Cause(ctx)
 }
 
 // drain is settle until ctx ends, too.
 func (p *Peer) drain(ctx context.Context, limit time.Duration) bool {
-	until, stop := context.WithCancel(&p.ctx.live)
+	until, stop := context.WithCancel(p.ctx.live)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
 	return p.settle(until, limit)
@@ -191,7 +191,7 @@ func (p *Peer) broke(err error) {
 	// Before live ends, so that callers get this error and not a bare ErrClosed.
 	p.failCalls(fmt.Errorf("%w: %w", ErrClosed, err))
 	// Ends the waiting of finish, and of senders that wait for room.
-	p.ctx.live.end(context.Canceled)
+	p.ctx.endLive()
 	p.wake()
 }
 
@@ -223,11 +223,11 @@ func (p *Peer) disconnect() error {
 		p.out.close(ErrClosed) // first: a handler whose call fails could still send its answer
 		p.failCalls(ErrClosed)
 		p.endInbound()
-		p.ctx.live.end(context.Canceled)
+		p.ctx.endLive()
 		p.wake()
 		p.life.closeErr = p.t.Close()
 		// A Read or Write that ignored Close still sees its context end.
-		p.ctx.conn.end(context.Canceled)
+		p.ctx.endConn()
 	})
 	return p.life.closeErr
 }
