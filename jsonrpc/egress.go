@@ -16,13 +16,13 @@ import (
 // that waits while nothing is queued, passes everything that has gathered to the
 // transport in one Write. When the line is idle, a goroutine that has nothing else to do
 // writes its message itself (see writer), which saves waking the writer: with a write for each message
-// 64 callers in memory take 36 to 65 % longer and a flood 2.2 times as long; with the writer for each, one call
-// after another takes 15 % longer over pipes and 4 to 7 % between processes.
+// 64 callers in memory, and a flood, take twice as long; with the writer for each, one call after another takes
+// 5 to 15 % longer over pipes and 4 to 9 % between processes.
 //
 // Messages leave in the order in which senders took mu. Three rules keep that order: only
-// the goroutine that has set writing calls the transport; a sender that writes itself does so
-// only if nothing is queued, or takes along what the reader has gathered; and what it cannot
-// write stays at the front of the queue if it was there, and else goes to the end.
+// the goroutine that has set writing calls the transport; a sender that writes itself writes its own message only if
+// nothing is queued, and else begins with what is queued first; and what it cannot write stays at the front of the
+// queue if it was there, and else goes to the end.
 //
 // Nothing here waits for a handler, except that what the reader has gathered waits for inline handlers, which must
 // not block. So no cycle of waiting can form.
@@ -171,9 +171,9 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	return err
 }
 
-// overdue reports whether the message that was queued last, of n bytes, has filled what a transport takes at once, and
-// the writer has not taken it. On one core it may get no time until the sender's is over: without this a flood
-// between processes on two cores takes up to half as long again. The lock is held.
+// overdue reports whether with the last message, of n bytes, as much has gathered as a transport takes at once, and the
+// writer has not begun. On one core it may get no time before the sender's is over: with GOMAXPROCS=1 a flood
+// between processes takes a third to a half longer without this. The lock is held.
 func (e *egress) overdue(n int) bool {
 	return e.p != nil && e.open && !e.writing && e.amount.bytes/promptBytes > (e.amount.bytes-n)/promptBytes
 }
@@ -225,8 +225,8 @@ func (e *egress) append(b *bytes.Buffer) {
 	putBuffer(b)
 }
 
-// chunks holds chunks for all peers: a burst needs several, an idle peer none. Without it 64 callers
-// over pipes take up to twice as long, and one call after another in memory 3.5 times.
+// chunks holds chunks for all peers: a burst needs several, an idle peer none. Without it one call after another in
+// memory takes 3.5 to 4 times as long.
 var chunks = sync.Pool{New: func() any { return &chunk{buf: make([]byte, 0, chunkSize)} }}
 
 // recycle puts a written chunk back. The transport has returned the slices, see Transport.

@@ -31,6 +31,9 @@ var tricks = []trick{
 	{"a sender writes itself", "egress.go", [][2]string{
 		{"(w == bySender || w >= ifPrompt && e.p != nil)", "w == gathered && e.p != nil"},
 	}, []cell{{"pipe", "seq", "jsonrpc"}, {"near", "seq", "jsonrpc"}}},
+	{"a sender writes while the writer gets no time", "egress.go", [][2]string{
+		{"w == byWriter && e.overdue(n)", "false && e.overdue(n)"},
+	}, []cell{{"far", "flood", "jsonrpc"}}},
 	{"the reader writes its answer", "answer.go", [][2]string{
 		{"\tcase from == onReadLoop:\n", "\tcase from == onReadLoop:\n\t\tw = byWriter\n"},
 	}, []cell{{"near", "seq", "jsonrpc inline"}}},
@@ -55,9 +58,9 @@ var tricks = []trick{
 		{"return buffers.Get().(*bytes.Buffer)", "return new(bytes.Buffer)"},
 	}, []cell{{"mem", "seq", "jsonrpc"}, {"pipe", "flood", "jsonrpc"}}},
 	{"contexts are made on demand", "dispatch.go", [][2]string{
-		{"\tr.ctx.base, r.ctx.request = &p.ctx.base, r\n",
-			"\tr.ctx.base, r.ctx.request = &p.ctx.base, r\n\tr.ctx.inner, r.ctx.cancel = " +
-				"context.WithCancelCause(r.ctx.base)\n"},
+		{"\treturn &Request{ID", "\tr := &Request{ID"},
+		{"size: len(line) + overhead}\n", "size: len(line) + overhead}\n\tmade := new(realContext)\n" +
+			"\tmade.Context, made.cancel = context.WithCancelCause(p.ctx.base)\n\tr.ctx.Store(made)\n\treturn r\n"},
 	}, []cell{{"mem", "flood", "jsonrpc"}, {"pipe", "flood", "jsonrpc"}}},
 	{"a scanner of its own", "message.go", [][2]string{
 		{"end, f := checkValue(line, d.depth, &e)", "end, f := e.decode(line)"},
