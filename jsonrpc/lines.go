@@ -176,8 +176,12 @@ func (t *lineReader) finish(piece []byte) ([]byte, error) {
 		t.long.skim = nil
 		return nil, s.tooLong(t.limit)
 	}
-	line := bytes.Trim(t.long.join(piece), " \t\r")
-	if len(line) == 0 {
+	line := t.long.join(piece)
+	// As nearly every line: Trim would make a set of its three bytes.
+	if n := len(line); n > 0 && line[0] > ' ' && line[n-1] > ' ' {
+		return line, nil
+	}
+	if line = bytes.Trim(line, " \t\r"); len(line) == 0 {
 		return nil, nil
 	}
 	return line, nil

@@ -107,8 +107,11 @@ func skipObject(b []byte, i, depth int, e *envelope) (int, scanFault) {
 			return i, f
 		}
 		if e != nil {
-			// Decoded before it is compared: "m\u0065thod" is the member method.
-			e.put(memberBit(unquote(name)), b[start:i:i])
+			bit := memberBit(name[1 : len(name)-1])
+			if bit == 0 { // "m\u0065thod" is the member method, too
+				bit = memberBit(unquote(name))
+			}
+			e.put(bit, b[start:i:i])
 		}
 		i = skipSpace(b, i)
 		if i >= len(b) {
