@@ -19,7 +19,7 @@
 // is the standard input and output of a child process. On Linux near is child with both
 // processes on one core, and far with a core for each; without that, chance decides. Work:
 // seq is one call after another with about 265 bytes of request, par is 64 callers at once,
-// flood is notifications until the server has handled all in order, big is a string of
+// flood is 5,000 notifications until the server has handled all in order, again and again, big is a string of
 // 1 MiB there and back, twoway is a call whose handler calls back.
 //
 // The peers jsonrpc and lsp.dev handle notifications on the goroutine that reads, and those whose names end with inline also

@@ -64,11 +64,14 @@ func run(c *conn, work string, e extent) sample {
 	case "par":
 		n = e.parallel(func() { echo(c, small) })
 	case "flood":
-		n = cmp.Or(e.ops, floodSize)
-		for range n {
-			check(c.notify(small[:40]))
+		size := cmp.Or(e.ops, floodSize)
+		for n == 0 || e.ops == 0 && time.Since(start) < e.span {
+			for range size {
+				check(c.notify(small[:40]))
+			}
+			check(c.counted(size))
+			n += size
 		}
-		check(c.counted(n))
 	default:
 		panic("unknown work " + work)
 	}
