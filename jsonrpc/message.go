@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"bytes"
+	"math/bits"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
@@ -58,21 +59,25 @@ const (
 	hasError
 )
 
-var memberBits = [...]struct {
-	name string
-	bit  uint8
-}{
-	{"jsonrpc", hasVersion}, {"id", hasID}, {"method", hasMethod},
-	{"params", hasParams}, {"result", hasResult}, {"error", hasError},
-}
+// memberNames are in the order of the bits.
+var memberNames = [...]string{"jsonrpc", "id", "method", "params", "result", "error"}
 
 // memberBit is the bit of an envelope member, 0 for any other name. Names are
 // compared exactly: "Method" is an unknown member.
 func memberBit(name []byte) uint8 {
-	for i := range memberBits {
-		if string(name) == memberBits[i].name {
-			return memberBits[i].bit
-		}
+	switch string(name) {
+	case "jsonrpc":
+		return hasVersion
+	case "id":
+		return hasID
+	case "method":
+		return hasMethod
+	case "params":
+		return hasParams
+	case "result":
+		return hasResult
+	case "error":
+		return hasError
 	}
 	return 0
 }
@@ -235,7 +240,7 @@ func (m *message) classifyResponse(e *envelope, d dialect) {
 func (e *envelope) check(idErr error, d dialect) *Error {
 	switch {
 	case e.twice != 0:
-		return Errorf(CodeInvalidRequest, "member %q occurs twice", memberName(e.twice))
+		return Errorf(CodeInvalidRequest, "member %q occurs twice", memberNames[bits.TrailingZeros8(e.twice)])
 	case e.seen&(hasMethod|hasResult|hasError) == 0:
 		return Errorf(CodeInvalidRequest, "no method, result or error")
 	case !e.versionOK(d):
@@ -261,14 +266,4 @@ func (e *envelope) versionOK(d dialect) bool {
 		return d.lenient
 	}
 	return string(e.version) == `"2.0"` || e.version[0] == '"' && (d.lenient || string(unquote(e.version)) == "2.0")
-}
-
-// memberName returns the first member of a set.
-func memberName(set uint8) string {
-	for _, m := range memberBits {
-		if set&m.bit != 0 {
-			return m.name
-		}
-	}
-	return ""
 }

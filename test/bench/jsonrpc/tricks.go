@@ -79,7 +79,7 @@ var tricks = []trick{
 	}
 	for i, value := range []jsontext.Value{v.Version, v.ID, v.Method, v.Params, v.Result, v.Error} {
 		if value != nil {
-			e.put(memberBits[i].bit, value)
+			e.put(1<<i, value)
 		}
 	}
 	return len(line), scanOK
