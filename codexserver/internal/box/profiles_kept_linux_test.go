@@ -106,6 +106,9 @@ func forUser(line string) string {
 // TestProfiles compares what our sandbox lets commands do under each profile with what Codex does, and the differences with
 // those that are written down, each with its reason.
 func TestProfiles(t *testing.T) {
+	// A folder in which nothing is has no entry that a command could list.
+	entry := must.Get(os.MkdirTemp("/dev/shm", "test"))(t)
+	t.Cleanup(func() { must.OK(t, os.Remove(entry)) })
 	boxtest.NeedRooms(t)
 	const file = "testdata/differences.txtar"
 	known, whys, ofRoot := map[string]string{}, map[string]string{}, map[string]bool{}
