@@ -93,13 +93,13 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 
 // wait waits for a pooled call and decodes its result.
 func (p *Peer) wait(ctx context.Context, c *Call, result any) error {
-	// Waiting here rather than with AfterFunc, as Start does, saves a registration with
-	// the context for each call.
 	// A context that cannot end needs no select, which is 2 % of a call in memory.
 	if ctx.Done() == nil {
 		<-c.ready
 		return c.decode(result)
 	}
+	// Waiting here rather than with AfterFunc, as Start does, saves a registration with
+	// the context for each call.
 	select {
 	case <-c.ready:
 	case <-ctx.Done():
